@@ -1,0 +1,74 @@
+// A GGUF file, opened once: typed access to its keys and a memory map of its tensor data.
+//
+// Contract: every accessor either returns what was asked for or throws an Error that names the file, the key or tensor, and
+// what was expected. No content of the file, however damaged, reaches a ggml assert. The object is immutable after open()
+// and may be read from several threads; spans and pointers stay valid as long as it lives.
+#pragma once
+
+#include "ggml.h"
+#include "gguf.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penelope {
+
+struct GgufTensor {
+    std::string  name;
+    ggml_type    type;
+    int64_t      ne[4];  // ggml order, fastest dimension first; 1 beyond n_dims
+    int          n_dims;
+    const void * data;   // into the map
+    size_t       size;   // bytes
+    size_t       offset; // bytes from the start of the file
+
+    int64_t n_elements() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
+};
+
+class GgufReader {
+  public:
+    static GgufReader open(const std::string & path);
+
+    GgufReader(GgufReader &&) noexcept;
+    GgufReader & operator=(GgufReader &&) noexcept;
+    ~GgufReader();
+
+    const std::string &  path() const;
+    size_t               file_size() const;
+    const gguf_context * raw() const; // for copying whole sets of keys with gguf_set_kv
+
+    // Keys. get_* throws when the key is missing or of another type; find_* gives nullopt when missing but still throws on
+    // another type. Integers are accepted in any GGUF integer type that holds the value without loss.
+    bool                       has(std::string_view key) const;
+    uint32_t                   get_u32(std::string_view key) const;
+    float                      get_f32(std::string_view key) const;
+    bool                       get_bool(std::string_view key) const;
+    std::string                get_str(std::string_view key) const;
+    std::vector<std::string>   get_str_array(std::string_view key) const;
+    std::vector<int32_t>       get_i32_array(std::string_view key) const; // also bool and other integer arrays
+    std::vector<float>         get_f32_array(std::string_view key) const;
+    std::optional<uint32_t>    find_u32(std::string_view key) const;
+    std::optional<float>       find_f32(std::string_view key) const;
+    std::optional<bool>        find_bool(std::string_view key) const;
+    std::optional<std::string> find_str(std::string_view key) const;
+
+    // Tensors.
+    const std::vector<GgufTensor> & tensors() const; // in file order
+    const GgufTensor *              find_tensor(std::string_view name) const;
+    // Throws unless the tensor exists and has exactly this shape (missing trailing dimensions are 1).
+    const GgufTensor & get_tensor(std::string_view name, const std::vector<int64_t> & ne) const;
+
+    // Drops the pages of a mapped range that has been copied elsewhere.
+    void release_pages(const GgufTensor & tensor) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+    explicit GgufReader(std::unique_ptr<Impl> impl);
+};
+
+} // namespace penelope
