@@ -1,0 +1,50 @@
+// Where graphs run. A DeviceInfo describes what the machine offers; a Backend is one stream of work on one device: every
+// session owns its own, so that sessions run from several threads. Nothing falls back to another device: an operation the
+// device lacks is an Error that names it.
+#pragma once
+
+#include "ggml-backend.h"
+#include "ggml-cpp.h"
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct DeviceInfo {
+    std::string        name;        // "CPU", "CUDA0", ... as ggml names it
+    std::string        description; // "AMD EPYC ..."
+    size_t             memory_free;
+    size_t             memory_total;
+    bool               is_cpu;
+    ggml_backend_dev_t dev;
+};
+
+// All devices of this build, the CPU included.
+std::vector<DeviceInfo> list_devices();
+
+// name: "auto" (first GPU, else the CPU) or a name from list_devices(), case ignored. Throws Error(device) naming the choices.
+DeviceInfo find_device(const std::string & name);
+
+// Physical cores this process may run on.
+int default_thread_count();
+
+// "ggml 0.23.0; backends: CPU, ..." for --version.
+std::string ggml_version_text();
+
+class Backend {
+  public:
+    Backend(const DeviceInfo & device, int n_threads);
+
+    ggml_backend_t             get() const { return backend_.get(); }
+    ggml_backend_buffer_type_t buffer_type() const;
+    const DeviceInfo &         device() const { return device_; }
+    int                        n_threads() const { return n_threads_; }
+
+  private:
+    DeviceInfo       device_;
+    int              n_threads_;
+    ggml_backend_ptr backend_;
+};
+
+} // namespace penelope

@@ -1,0 +1,58 @@
+// A loaded model: backbone weights, adapters, tokenizer and, when a sidecar is given, Penelope's or Coconut's modules.
+// Const after load() and shared by any number of sessions on any number of threads.
+#pragma once
+
+#include "graph/device.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class Backbone;
+class Tokenizer;
+class Method;
+struct ModelConfig;
+struct SidecarConfig;
+
+struct LoraFile {
+    std::string path;
+    float       scale = 1.0f;
+};
+
+struct LoadOptions {
+    std::string           base;           // backbone GGUF or a bundle
+    std::string           sidecar;        // empty: none
+    std::vector<LoraFile> loras;
+    std::string           device  = "auto";
+    bool                  repack  = true; // copy weights into the CPU's faster layouts where it has one
+};
+
+class Engine {
+  public:
+    // Reads and checks the files, places the weights. Throws Error for every defect of a file and when memory is short.
+    static std::shared_ptr<const Engine> load(const LoadOptions & options);
+    ~Engine();
+
+    const DeviceInfo &    device() const;
+    const ModelConfig &   config() const;
+    const Tokenizer &     tokenizer() const;
+    const SidecarConfig * sidecar() const;     // null without one
+    const Backbone &      backbone() const;    // with the adapters applied
+    double                load_ms() const;
+    size_t                weight_bytes() const;
+    std::string           type_name() const;   // of most weights: "Q4_1"
+    std::string           name() const;        // general.name or the file's stem
+
+    // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
+    // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.
+    const Method & method(const std::string & name) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+    explicit Engine(std::unique_ptr<Impl> impl);
+};
+
+} // namespace penelope

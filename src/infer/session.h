@@ -1,0 +1,114 @@
+// One mutable timeline on a shared Engine: caches, reusable graphs, and generation.
+// A session is used by one thread at a time; several sessions may run at once on one Engine.
+#pragma once
+
+#include "infer/engine.h"
+#include "infer/sampler.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penelope {
+
+struct SessionOptions {
+    int       n_ctx     = 0; // rows per sequence; 0: the smaller of 4096 and the model's own context
+    ggml_type kv_type   = GGML_TYPE_F16; // F32, F16 or Q8_0
+    int       n_threads = 0; // 0: default_thread_count()
+    int       n_batch   = 512; // prompt rows per graph
+    int       n_streams = 1; // sequences side by side, for generate_batch
+};
+
+struct GenerateOptions {
+    std::string     method;         // see Engine::method
+    int             n_steps = -1;   // K; -1: the sidecar's k_default
+    int             n_predict = -1; // new tokens at most; -1: until the context is full
+    SamplingOptions sampling;
+};
+
+struct Timings {
+    double load_ms   = 0;
+    double prompt_ms = 0; // everything before the first answer token
+    double decode_ms = 0;
+    double tokens_per_second = 0; // answer tokens over decode_ms
+};
+
+enum class FinishReason { stop, length, cancelled };
+
+const char * finish_reason_name(FinishReason reason);
+
+struct Answer {
+    std::string          text;
+    std::vector<int32_t> tokens;     // as generated, the end token included when it came
+    int                  n_prompt = 0;
+    FinishReason         finish_reason = FinishReason::stop;
+    std::string          method;
+    int                  n_steps = 0; // K as used
+    int                  layer_applications = 0; // sequential, before the first answer token, counted in the executed graphs
+    Timings              timings;
+};
+
+// Called with each piece of text that is whole in UTF-8 (may be empty) and the token that completed it. False stops.
+using TokenCallback = std::function<bool(std::string_view text, int32_t token)>;
+
+// A row of the latent trace; see CLI.md --trace.
+struct TokenScore {
+    int32_t     token;
+    std::string text;
+    float       logit;
+};
+struct TraceStep {
+    int                                  t = 0; // 0: the boundary state
+    std::vector<float>                   memory_norms, readout_norms;
+    std::vector<float>                   memory_cosines, readout_cosines; // to the step before; empty at t = 0
+    float                                alpha = 0;
+    std::vector<std::vector<TokenScore>> memory_top, readout_top; // five best per row, through final norm and head
+};
+
+// An intermediate state under its name in the reference ("H_x", "M_0", ..., "first_logits"), F32 row-major.
+struct DumpTensor {
+    std::string          name;
+    std::vector<int64_t> shape; // row-major, vectors of length d last
+    std::vector<float>   data;
+};
+
+class Session {
+  public:
+    Session(std::shared_ptr<const Engine> engine, const SessionOptions & options);
+    ~Session();
+
+    const Engine &         engine() const;
+    const SessionOptions & options() const; // with every default resolved
+    size_t                 memory_bytes() const; // caches and graph buffers so far
+
+    // Answers one prompt. With method "plain" the part of the prompt that is already in the cache is not computed again.
+    // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
+    Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options, const TokenCallback & on_token = {});
+
+    // Answers several prompts side by side, at most options().n_streams; a row of one never sees another's.
+    std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts, const GenerateOptions & options);
+
+    // One prompt at several K: boundary, prompt cache and refinements are computed once. Answers in the order of `steps`.
+    std::vector<Answer> generate_sweep(const std::vector<int32_t> & prompt, const std::vector<int> & steps,
+                                       const GenerateOptions & options);
+
+    // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut for dump) only.
+    std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);
+    std::vector<DumpTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
+
+    // Forgets the cached timeline.
+    void clear();
+
+    // May be called from another thread or a signal handler: the running generate() ends with FinishReason::cancelled.
+    void cancel();
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace penelope
