@@ -15,8 +15,8 @@ const char * error_kind_name(ErrorKind kind);
 class Error : public std::runtime_error {
   public:
     // message: "what: why", one line. hint: what the user can do, may be empty.
-    Error(ErrorKind kind, const std::string & message, std::string hint = "")
-        : std::runtime_error(message), kind(kind), hint(std::move(hint)) {}
+    Error(ErrorKind error_kind, const std::string & message, std::string error_hint = "")
+        : std::runtime_error(message), kind(error_kind), hint(std::move(error_hint)) {}
 
     std::string message() const { return what(); }
 
