@@ -1,0 +1,44 @@
+# Finds everything but ggml. All that is missing is reported at once, with the Debian packages that bring it.
+
+set(missing_names "")
+set(missing_packages "")
+
+# penelope_need(NAME DEBIAN_PACKAGE FOUND): notes NAME as missing unless FOUND is true.
+macro(penelope_need name debian_package found)
+  if(NOT ${found})
+    list(APPEND missing_names "${name}")
+    list(APPEND missing_packages ${debian_package})
+  endif()
+endmacro()
+
+find_package(nlohmann_json 3.9 QUIET)
+penelope_need("nlohmann-json >= 3.9" nlohmann-json3-dev "${nlohmann_json_FOUND}")
+
+find_package(tomlplusplus QUIET)
+penelope_need("toml++" libtomlplusplus-dev "${tomlplusplus_FOUND}")
+
+find_package(OpenSSL QUIET COMPONENTS Crypto)
+penelope_need("OpenSSL (libcrypto)" libssl-dev "${OPENSSL_FOUND}")
+
+find_package(CLI11 2.1 QUIET)
+penelope_need("CLI11 >= 2.1" libcli11-dev "${CLI11_FOUND}")
+
+if(PENELOPE_TESTS)
+  find_package(doctest QUIET)
+  penelope_need("doctest" doctest-dev "${doctest_FOUND}")
+endif()
+
+find_package(PkgConfig QUIET)
+penelope_need("pkg-config" pkg-config "${PKG_CONFIG_FOUND}")
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(PCRE2 QUIET IMPORTED_TARGET libpcre2-8)
+  penelope_need("PCRE2 (8 bit)" libpcre2-dev "${PCRE2_FOUND}")
+  pkg_check_modules(LIBEDIT QUIET IMPORTED_TARGET libedit)
+  penelope_need("libedit" libedit-dev "${LIBEDIT_FOUND}")
+endif()
+
+if(missing_names)
+  list(JOIN missing_names ", " names)
+  list(JOIN missing_packages " " packages)
+  message(FATAL_ERROR "Missing: ${names}.\nOn Debian: apt-get install ${packages}")
+endif()
