@@ -1,0 +1,239 @@
+#include "base/atomic_file.h"
+
+#include "base/error.h"
+#include "base/format.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+namespace penelope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t buffer_size = 1 << 18;
+constexpr size_t n_slots     = 32;
+
+// Temporary files that exist right now. A signal handler can neither lock nor allocate, hence the fixed table: a slot is
+// free (0), being filled (1) or holds a path to unlink (2).
+struct Slot {
+    std::atomic<int> state{ 0 };
+    char             path[PATH_MAX];
+};
+static_assert(std::atomic<int>::is_always_lock_free, "the table is read in signal handlers");
+Slot slots[n_slots];
+
+int take_slot(const std::string & path) {
+    if (path.size() >= sizeof(Slot::path)) {
+        return -1;
+    }
+    for (size_t i = 0; i < n_slots; ++i) {
+        int expected = 0;
+        if (slots[i].state.compare_exchange_strong(expected, 1)) {
+            std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
+            slots[i].state.store(2);
+            return static_cast<int>(i);
+        }
+    }
+    return -1;
+}
+
+void free_slot(int & slot) {
+    if (slot >= 0) {
+        slots[slot].state.store(0);
+        slot = -1;
+    }
+}
+
+void sync_directory(const std::string & file) {
+    // Some file systems cannot sync a directory; the file itself is safe already.
+    const int fd = ::open(fs::path(file).parent_path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ::fsync(fd);
+        ::close(fd);
+    }
+}
+
+std::string shown(const std::string & path) {
+    return quoted(path, 1024);
+}
+
+// Where the file will really be: absolute, through a symbolic link. Throws when nothing can be written there.
+std::string resolve_target(const std::string & path, bool force) {
+    std::error_code ec;
+    fs::path        target = fs::absolute(path, ec);
+    if (path.empty() || ec || !target.has_filename()) {
+        throw Error(ErrorKind::usage, shown(path) + ": is not a file name");
+    }
+    if (fs::is_symlink(target, ec)) {
+        const fs::path resolved = fs::canonical(target, ec);
+        if (ec) {
+            throw Error(ErrorKind::io, shown(path) + ": is a symbolic link to nothing", "remove it or choose another path");
+        }
+        target = resolved;
+    }
+    const fs::file_status status = fs::status(target, ec);
+    if (fs::exists(status)) {
+        if (!fs::is_regular_file(status)) {
+            throw Error(ErrorKind::io, shown(path) + ": " + (fs::is_directory(status) ? "is a directory" : "is not a regular file"),
+                        "choose another path");
+        }
+        if (!force) {
+            throw Error(ErrorKind::io, shown(path) + ": file exists", "use --force to replace it");
+        }
+    }
+    if (!fs::is_directory(target.parent_path(), ec)) {
+        throw Error(ErrorKind::not_found, shown(path) + ": directory " + shown(target.parent_path().string()) + " does not exist",
+                    "create the directory first");
+    }
+    return target.string();
+}
+
+} // namespace
+
+AtomicFile::AtomicFile(const std::string & path, bool force) : path_(path), target_(resolve_target(path, force)), force_(force) {
+    buffer_.reserve(buffer_size);
+    static std::atomic<unsigned> counter{ 0 };
+    // O_EXCL decides; the loop only steps over files a killed process of the same number left behind.
+    for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
+        const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
+        temp_path_ = (fs::path(target_).parent_path() / name).string();
+        slot_ = take_slot(temp_path_);
+        if (slot_ < 0) {
+            throw Error(ErrorKind::io, shown(path_) + ": " +
+                (temp_path_.size() >= sizeof(Slot::path) ? "path too long" : "too many files being written at once"));
+        }
+        fd_ = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd_ < 0) {
+            const int code = errno;
+            free_slot(slot_);
+            if (code != EEXIST) {
+                fail("cannot create a file in its directory", code);
+            }
+        }
+    }
+    if (fd_ < 0) {
+        fail("cannot create a file in its directory", EEXIST);
+    }
+    struct stat old {};
+    if (::stat(target_.c_str(), &old) == 0 && ::fchmod(fd_, old.st_mode & 07777) != 0) {
+        const int code = errno;
+        discard();
+        fail("cannot set the mode of the new file", code);
+    }
+}
+
+AtomicFile::~AtomicFile() {
+    discard();
+}
+
+void AtomicFile::discard() noexcept {
+    if (fd_ >= 0) {
+        ::close(fd_);
+        fd_ = -1;
+        ::unlink(temp_path_.c_str());
+    }
+    free_slot(slot_);
+}
+
+void AtomicFile::fail(const std::string & what, int code) const {
+    std::string hint;
+    if (code == ENOSPC || code == EDQUOT) {
+        hint = "free some space or choose another directory";
+    } else if (code == EFBIG) {
+        hint = "the limit on file sizes (ulimit -f) or of the file system is too small";
+    }
+    throw Error(ErrorKind::io, shown(path_) + ": " + what + ": " + std::strerror(code), hint);
+}
+
+void AtomicFile::require_space(uint64_t bytes) const {
+    struct statvfs info {};
+    if (::statvfs(fs::path(target_).parent_path().c_str(), &info) != 0) {
+        return; // no figure, no refusal: the writes will tell
+    }
+    const uint64_t room = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+    if (bytes > room) {
+        throw Error(ErrorKind::io, shown(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) + ") but only " +
+                    format_bytes(room) + " are free on the disk", "free some space or choose another directory");
+    }
+}
+
+void AtomicFile::write(const void * data, size_t size) {
+    const uint8_t * bytes = static_cast<const uint8_t *>(data);
+    size_ += size;
+    if (buffer_.size() + size <= buffer_size) {
+        buffer_.insert(buffer_.end(), bytes, bytes + size);
+        return;
+    }
+    flush_buffer();
+    write_through(bytes, size);
+}
+
+void AtomicFile::flush_buffer() {
+    write_through(buffer_.data(), buffer_.size());
+    buffer_.clear();
+}
+
+void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t n = ::write(fd_, bytes, std::min<size_t>(size, 1 << 30));
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            fail("cannot write " + std::to_string(size) + " bytes after " + std::to_string(n_through_), n < 0 ? errno : EIO);
+        }
+        bytes += n;
+        size -= static_cast<size_t>(n);
+        n_through_ += static_cast<uint64_t>(n);
+    }
+}
+
+void AtomicFile::sync() {
+    flush_buffer();
+    if (::fsync(fd_) != 0) {
+        fail("cannot bring " + std::to_string(size_) + " bytes to the disk", errno);
+    }
+}
+
+void AtomicFile::commit() {
+    sync();
+    if (!force_ && ::link(temp_path_.c_str(), target_.c_str()) == 0) {
+        ::unlink(temp_path_.c_str());
+    } else if (!force_ && errno == EEXIST) {
+        throw Error(ErrorKind::io, shown(path_) + ": file exists", "use --force to replace it");
+    } else if (::rename(temp_path_.c_str(), target_.c_str()) != 0) { // with force, or where there are no hard links
+        fail("cannot rename " + shown(temp_path_) + " to it", errno);
+    }
+    free_slot(slot_);
+    ::close(fd_);
+    fd_ = -1;
+    sync_directory(target_);
+}
+
+void write_file(const std::string & path, std::string_view content, bool force) {
+    AtomicFile file(path, force);
+    file.write(content);
+    file.commit();
+}
+
+void remove_temporary_files() noexcept {
+    for (Slot & slot : slots) {
+        if (slot.state.load() == 2) {
+            ::unlink(slot.path);
+        }
+    }
+}
+
+} // namespace penelope

@@ -1,0 +1,60 @@
+// A file that appears complete or not at all: written under a temporary name in the target's directory, flushed to the disk
+// and renamed by commit(). Without commit() (an exception, an early return) the temporary file is removed. Failures are
+// Errors that name the path; a full disk or a size limit is Error(io) with the bytes that were to be written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penelope {
+
+class AtomicFile {
+  public:
+    // Refuses an existing target unless `force`; a target that is no regular file is always refused. A symbolic link is
+    // followed: the file it names is replaced, the link stays.
+    AtomicFile(const std::string & path, bool force);
+    ~AtomicFile();
+    AtomicFile(const AtomicFile &)             = delete;
+    AtomicFile & operator=(const AtomicFile &) = delete;
+
+    const std::string & path() const { return path_; }           // as given
+    const std::string & temp_path() const { return temp_path_; } // what exists until commit()
+    uint64_t            size() const { return size_; }           // bytes written so far
+
+    // Throws when the file system has less room than this. Call it when the final size is known, before writing.
+    void require_space(uint64_t bytes) const;
+
+    void write(const void * data, size_t size);
+    void write(std::string_view text) { write(text.data(), text.size()); }
+    // Everything written so far is on the disk; the temporary file can be read back.
+    void sync();
+    // sync() and rename. Without `force` a target that has appeared meanwhile is refused, not replaced.
+    void commit();
+
+  private:
+    void              flush_buffer();
+    void              write_through(const uint8_t * bytes, size_t size);
+    void              discard() noexcept;
+    [[noreturn]] void fail(const std::string & what, int code) const;
+
+    std::string          path_;
+    std::string          target_; // path_ made absolute, links resolved
+    std::string          temp_path_;
+    std::vector<uint8_t> buffer_;
+    uint64_t             size_      = 0;
+    uint64_t             n_through_ = 0;  // bytes the system has taken; size_ counts those in buffer_ too
+    int                  fd_        = -1;
+    int                  slot_      = -1; // in the table of remove_temporary_files()
+    bool                 force_     = false;
+};
+
+void write_file(const std::string & path, std::string_view content, bool force);
+
+// Unlinks the temporary files of all AtomicFiles that are open in this process. Async-signal-safe: for handlers of signals
+// that end the program, right before _exit. The files must not be used afterwards.
+void remove_temporary_files() noexcept;
+
+} // namespace penelope
