@@ -31,8 +31,10 @@ class GgufWriter {
     void set_str_array(std::string_view key, const std::vector<std::string> & values);
     void set_i32_array(std::string_view key, const std::vector<int32_t> & values);
     void set_f32_array(std::string_view key, const std::vector<float> & values);
+    void set_bool_array(std::string_view key, const std::vector<bool> & values);
     void remove(std::string_view key);
-    void copy_keys(const GgufReader & source); // all of them; later set_* calls replace
+    // All of them but general.alignment, which this writer leaves at its default; later set_* calls replace.
+    void copy_keys(const GgufReader & source);
 
     // Announces a tensor. ne in ggml order.
     void add_tensor(const std::string & name, ggml_type type, const std::vector<int64_t> & ne);

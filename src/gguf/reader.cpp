@@ -1,0 +1,282 @@
+#include "gguf/reader.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "ggml-cpp.h"
+#include "gguf/header_check.h"
+
+#include <cstring>
+#include <limits>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+namespace penelope {
+
+struct GgufReader::Impl {
+    explicit Impl(MappedFile mapped) : file(std::move(mapped)) {}
+
+    MappedFile                                   file;
+    gguf_context_ptr                             gguf;
+    std::vector<GgufTensor>                      tensors;
+    std::unordered_map<std::string_view, size_t> index; // names point into `tensors`
+
+    [[noreturn]] void fail(const std::string & what, const std::string & hint = "") const {
+        throw Error(ErrorKind::format, quoted(file.path(), 1024) + ": " + what, hint);
+    }
+
+    int64_t find(std::string_view key) const { return gguf_find_key(gguf.get(), std::string(key).c_str()); }
+
+    int64_t require(std::string_view key, const char * expected) const {
+        const int64_t id = find(key);
+        if (id < 0) {
+            fail("key " + quoted(key) + ": missing, expected " + expected);
+        }
+        return id;
+    }
+
+    std::string type_name(int64_t id) const {
+        const gguf_type type = gguf_get_kv_type(gguf.get(), id);
+        return type == GGUF_TYPE_ARRAY ? std::string("an array of ") + gguf_type_name(gguf_get_arr_type(gguf.get(), id))
+                                       : gguf_type_name(type);
+    }
+
+    [[noreturn]] void wrong_type(std::string_view key, int64_t id, const char * expected) const {
+        fail("key " + quoted(key) + ": expected " + expected + ", found " + type_name(id));
+    }
+
+    void check_type(std::string_view key, int64_t id, gguf_type type, const char * expected) const {
+        if (gguf_get_kv_type(gguf.get(), id) != type) {
+            wrong_type(key, id, expected);
+        }
+    }
+
+    gguf_type check_array(std::string_view key, int64_t id, const char * expected) const {
+        check_type(key, id, GGUF_TYPE_ARRAY, expected);
+        return gguf_get_arr_type(gguf.get(), id);
+    }
+
+    uint32_t                 u32_at(std::string_view key, int64_t id) const;
+    float                    f32_at(std::string_view key, int64_t id) const;
+    bool                     bool_at(std::string_view key, int64_t id) const;
+    std::string              str_at(std::string_view key, int64_t id) const;
+    std::vector<std::string> str_array_at(std::string_view key, int64_t id) const;
+    std::vector<int32_t>     i32_array_at(std::string_view key, int64_t id) const;
+    std::vector<float>       f32_array_at(std::string_view key, int64_t id) const;
+};
+
+namespace {
+
+constexpr const char * expect_u32       = "an integer of 32 bits without sign";
+constexpr const char * expect_f32       = "f32";
+constexpr const char * expect_bool      = "bool";
+constexpr const char * expect_str       = "a string";
+constexpr const char * expect_str_array = "an array of strings";
+constexpr const char * expect_i32_array = "an array of 32-bit integers";
+constexpr const char * expect_f32_array = "an array of f32";
+
+// False for types that are no integers. `value` saturates at the ends of int64_t, which no caller can represent anyway.
+bool load_integer(gguf_type type, const void * data, size_t i, int64_t & value) {
+    const auto load = [&](auto sample) {
+        std::memcpy(&sample, static_cast<const char *>(data) + i * sizeof(sample), sizeof(sample));
+        return sample;
+    };
+    switch (type) {
+        case GGUF_TYPE_UINT8:  value = load(uint8_t{}); return true;
+        case GGUF_TYPE_INT8:   value = load(int8_t{}); return true;
+        case GGUF_TYPE_UINT16: value = load(uint16_t{}); return true;
+        case GGUF_TYPE_INT16:  value = load(int16_t{}); return true;
+        case GGUF_TYPE_UINT32: value = load(uint32_t{}); return true;
+        case GGUF_TYPE_INT32:  value = load(int32_t{}); return true;
+        case GGUF_TYPE_INT64:  value = load(int64_t{}); return true;
+        case GGUF_TYPE_UINT64: {
+            const uint64_t wide = load(uint64_t{});
+            value = wide > uint64_t(std::numeric_limits<int64_t>::max()) ? std::numeric_limits<int64_t>::max() : int64_t(wide);
+            return true;
+        }
+        default: return false;
+    }
+}
+
+} // namespace
+
+uint32_t GgufReader::Impl::u32_at(std::string_view key, int64_t id) const {
+    int64_t         value = 0;
+    const gguf_type type  = gguf_get_kv_type(gguf.get(), id);
+    if (type == GGUF_TYPE_ARRAY || type == GGUF_TYPE_STRING ||
+        !load_integer(type, gguf_get_val_data(gguf.get(), id), 0, value)) {
+        wrong_type(key, id, expect_u32);
+    }
+    if (value < 0 || value > int64_t(std::numeric_limits<uint32_t>::max())) {
+        fail("key " + quoted(key) + ": expected " + expect_u32 + ", found " + std::to_string(value));
+    }
+    return static_cast<uint32_t>(value);
+}
+
+float GgufReader::Impl::f32_at(std::string_view key, int64_t id) const {
+    check_type(key, id, GGUF_TYPE_FLOAT32, expect_f32);
+    return gguf_get_val_f32(gguf.get(), id);
+}
+
+bool GgufReader::Impl::bool_at(std::string_view key, int64_t id) const {
+    check_type(key, id, GGUF_TYPE_BOOL, expect_bool);
+    return gguf_get_val_bool(gguf.get(), id);
+}
+
+std::string GgufReader::Impl::str_at(std::string_view key, int64_t id) const {
+    check_type(key, id, GGUF_TYPE_STRING, expect_str);
+    return gguf_get_val_str(gguf.get(), id);
+}
+
+std::vector<std::string> GgufReader::Impl::str_array_at(std::string_view key, int64_t id) const {
+    if (check_array(key, id, expect_str_array) != GGUF_TYPE_STRING) {
+        wrong_type(key, id, expect_str_array);
+    }
+    std::vector<std::string> out(gguf_get_arr_n(gguf.get(), id));
+    for (size_t i = 0; i < out.size(); ++i) {
+        out[i] = gguf_get_arr_str(gguf.get(), id, i);
+    }
+    return out;
+}
+
+std::vector<int32_t> GgufReader::Impl::i32_array_at(std::string_view key, int64_t id) const {
+    gguf_type type = check_array(key, id, expect_i32_array);
+    if (type == GGUF_TYPE_STRING || type == GGUF_TYPE_FLOAT32 || type == GGUF_TYPE_FLOAT64) {
+        wrong_type(key, id, expect_i32_array);
+    }
+    if (type == GGUF_TYPE_BOOL) {
+        type = GGUF_TYPE_INT8; // as they are stored
+    }
+    std::vector<int32_t> out(gguf_get_arr_n(gguf.get(), id));
+    const void *         data = gguf_get_arr_data(gguf.get(), id);
+    for (size_t i = 0; i < out.size(); ++i) {
+        int64_t value = 0;
+        load_integer(type, data, i, value);
+        if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
+            fail("key " + quoted(key) + ": expected " + expect_i32_array + ", found " + std::to_string(value) + " at index " +
+                 std::to_string(i));
+        }
+        out[i] = static_cast<int32_t>(value);
+    }
+    return out;
+}
+
+std::vector<float> GgufReader::Impl::f32_array_at(std::string_view key, int64_t id) const {
+    if (check_array(key, id, expect_f32_array) != GGUF_TYPE_FLOAT32) {
+        wrong_type(key, id, expect_f32_array);
+    }
+    std::vector<float> out(gguf_get_arr_n(gguf.get(), id));
+    if (!out.empty()) {
+        std::memcpy(out.data(), gguf_get_arr_data(gguf.get(), id), out.size() * sizeof(float));
+    }
+    return out;
+}
+
+GgufReader GgufReader::open(const std::string & path) {
+    log_route_ggml();
+    auto               impl       = std::make_unique<Impl>(MappedFile::open(path));
+    const MappedFile & file       = impl->file;
+    const size_t       data_begin = check_gguf_header(path, file.data(), file.size());
+    try {
+        // Only the header is handed over: with no_alloc and no tensor context ggml reads nothing else.
+        impl->gguf.reset(gguf_init_from_buffer(file.data(), file.size(), { /*no_alloc*/ true, /*ctx*/ nullptr }));
+    } catch (const std::bad_alloc &) {
+        throw Error(ErrorKind::memory, quoted(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
+    }
+    const gguf_context * gguf = impl->gguf.get();
+    if (gguf == nullptr || gguf_get_data_offset(gguf) != data_begin) {
+        impl->fail("ggml cannot read its header", "run again with -v for ggml's own message");
+    }
+    const int64_t n_tensors = gguf_get_n_tensors(gguf);
+    impl->tensors.reserve(static_cast<size_t>(n_tensors));
+    for (int64_t i = 0; i < n_tensors; ++i) {
+        GgufTensor tensor{};
+        tensor.name   = gguf_get_tensor_name(gguf, i);
+        tensor.type   = gguf_get_tensor_type(gguf, i);
+        tensor.n_dims = 1;
+        std::memcpy(tensor.ne, gguf_get_tensor_ne(gguf, i), sizeof(tensor.ne));
+        for (int j = 1; j < GGML_MAX_DIMS; ++j) {
+            tensor.n_dims = tensor.ne[j] > 1 ? j + 1 : tensor.n_dims;
+        }
+        tensor.size   = gguf_get_tensor_size(gguf, i);
+        tensor.offset = data_begin + gguf_get_tensor_offset(gguf, i);
+        tensor.data   = file.data() + tensor.offset;
+        impl->tensors.push_back(std::move(tensor));
+        impl->index.emplace(impl->tensors.back().name, static_cast<size_t>(i));
+    }
+    return GgufReader(std::move(impl));
+}
+
+GgufReader::GgufReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GgufReader::GgufReader(GgufReader &&) noexcept             = default;
+GgufReader & GgufReader::operator=(GgufReader &&) noexcept = default;
+GgufReader::~GgufReader()                                  = default;
+
+const std::string &  GgufReader::path() const { return impl_->file.path(); }
+size_t               GgufReader::file_size() const { return impl_->file.size(); }
+const gguf_context * GgufReader::raw() const { return impl_->gguf.get(); }
+
+bool GgufReader::has(std::string_view key) const { return impl_->find(key) >= 0; }
+
+uint32_t GgufReader::get_u32(std::string_view key) const { return impl_->u32_at(key, impl_->require(key, expect_u32)); }
+float    GgufReader::get_f32(std::string_view key) const { return impl_->f32_at(key, impl_->require(key, expect_f32)); }
+bool     GgufReader::get_bool(std::string_view key) const { return impl_->bool_at(key, impl_->require(key, expect_bool)); }
+
+std::string GgufReader::get_str(std::string_view key) const { return impl_->str_at(key, impl_->require(key, expect_str)); }
+
+std::vector<std::string> GgufReader::get_str_array(std::string_view key) const {
+    return impl_->str_array_at(key, impl_->require(key, expect_str_array));
+}
+
+std::vector<int32_t> GgufReader::get_i32_array(std::string_view key) const {
+    return impl_->i32_array_at(key, impl_->require(key, expect_i32_array));
+}
+
+std::vector<float> GgufReader::get_f32_array(std::string_view key) const {
+    return impl_->f32_array_at(key, impl_->require(key, expect_f32_array));
+}
+
+std::optional<uint32_t> GgufReader::find_u32(std::string_view key) const {
+    return has(key) ? std::optional<uint32_t>(get_u32(key)) : std::nullopt;
+}
+
+std::optional<float> GgufReader::find_f32(std::string_view key) const {
+    return has(key) ? std::optional<float>(get_f32(key)) : std::nullopt;
+}
+
+std::optional<bool> GgufReader::find_bool(std::string_view key) const {
+    return has(key) ? std::optional<bool>(get_bool(key)) : std::nullopt;
+}
+
+std::optional<std::string> GgufReader::find_str(std::string_view key) const {
+    return has(key) ? std::optional<std::string>(get_str(key)) : std::nullopt;
+}
+
+const std::vector<GgufTensor> & GgufReader::tensors() const { return impl_->tensors; }
+
+const GgufTensor * GgufReader::find_tensor(std::string_view name) const {
+    const auto it = impl_->index.find(name);
+    return it == impl_->index.end() ? nullptr : &impl_->tensors[it->second];
+}
+
+const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vector<int64_t> & ne) const {
+    const GgufTensor * tensor = find_tensor(name);
+    if (tensor == nullptr) {
+        impl_->fail("tensor " + quoted(name) + ": missing, expected shape " + format_shape(ne));
+    }
+    bool same = ne.size() <= GGML_MAX_DIMS;
+    for (size_t j = 0; same && j < GGML_MAX_DIMS; ++j) {
+        same = tensor->ne[j] == (j < ne.size() ? ne[j] : 1);
+    }
+    if (!same) {
+        impl_->fail("tensor " + quoted(name) + ": expected shape " + format_shape(ne) + ", found " +
+                    format_shape({ tensor->ne, tensor->ne + tensor->n_dims }));
+    }
+    return *tensor;
+}
+
+void GgufReader::release_pages(const GgufTensor & tensor) const { impl_->file.drop(tensor.offset, tensor.size); }
+
+} // namespace penelope
