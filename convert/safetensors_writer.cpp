@@ -1,0 +1,90 @@
+// The writing half of safetensors.h. The header has the layout the reference implementation produces (entries in the order
+// of their data, padded with blanks to eight bytes), so that a file read and written again is the same file.
+#include "convert/safetensors.h"
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+namespace penelope {
+
+struct SafetensorsWriter::Impl {
+    Impl(const std::string & path, bool force) : file(path, force) {}
+
+    AtomicFile             file;
+    nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
+    nlohmann::ordered_json entries  = nlohmann::ordered_json::object();
+    std::set<std::string>  names;
+    uint64_t               announced = 0;
+    uint64_t               written   = 0;
+    bool                   started   = false;
+};
+
+SafetensorsWriter::SafetensorsWriter(const std::string & path, bool force) : impl_(std::make_unique<Impl>(path, force)) {}
+SafetensorsWriter::~SafetensorsWriter() = default;
+
+void SafetensorsWriter::set_metadata(const std::string & key, const std::string & value) {
+    impl_->metadata[key] = value;
+}
+
+void SafetensorsWriter::add_tensor(const std::string & name, SafetensorsType type, const std::vector<int64_t> & shape) {
+    if (impl_->started || name == "__metadata__" || !impl_->names.insert(name).second) {
+        throw Error(ErrorKind::format, impl_->file.path() + ": tensor '" + name + "' cannot be added");
+    }
+    uint64_t bytes = safetensors_type_size(type);
+    for (const int64_t extent : shape) {
+        bytes *= uint64_t(extent);
+    }
+    nlohmann::ordered_json entry;
+    entry["dtype"]        = safetensors_type_name(type);
+    entry["shape"]        = shape;
+    entry["data_offsets"] = {impl_->announced, impl_->announced + bytes};
+    impl_->entries.emplace(name, std::move(entry));
+    impl_->announced += bytes;
+}
+
+void SafetensorsWriter::begin_data() {
+    nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    if (!impl_->metadata.empty()) {
+        header["__metadata__"] = impl_->metadata;
+    }
+    header.update(impl_->entries);
+    std::string text;
+    try {
+        text = header.dump();
+    } catch (const nlohmann::json::exception & e) {
+        throw Error(ErrorKind::format, impl_->file.path() + ": a name is not valid UTF-8");
+    }
+    text.append((8 - text.size() % 8) % 8, ' ');
+
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++) {
+        length[i] = uint8_t(uint64_t(text.size()) >> (8 * i));
+    }
+    impl_->started = true;
+    impl_->file.require_space(sizeof length + text.size() + impl_->announced);
+    impl_->file.write(length, sizeof length);
+    impl_->file.write(text);
+}
+
+void SafetensorsWriter::write(const void * data, size_t size) {
+    if (!impl_->started || size > impl_->announced - impl_->written) {
+        throw Error(ErrorKind::format, impl_->file.path() + ": more data than announced");
+    }
+    impl_->file.write(data, size);
+    impl_->written += size;
+}
+
+void SafetensorsWriter::finish() {
+    if (!impl_->started || impl_->written != impl_->announced) {
+        throw Error(ErrorKind::format, impl_->file.path() + ": less data than announced");
+    }
+    impl_->file.sync();
+    SafetensorsReader::open(impl_->file.temp_path());
+    impl_->file.commit();
+}
+
+} // namespace penelope

@@ -1,0 +1,50 @@
+// A directory of its own for a test, removed with everything in it at the end.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include <stdlib.h>
+
+namespace penelope::test {
+
+class TempDir {
+  public:
+    TempDir() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "penelope-test-XXXXXX").string();
+        if (!mkdtemp(pattern.data())) {
+            throw std::runtime_error("cannot make a temporary directory");
+        }
+        path_ = pattern;
+    }
+    ~TempDir() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    TempDir(const TempDir &)             = delete;
+    TempDir & operator=(const TempDir &) = delete;
+
+    const std::filesystem::path & path() const { return path_; }
+    std::string                   file(const std::string & name) const { return (path_ / name).string(); }
+
+    std::string write(const std::string & name, const std::string & content) const {
+        std::ofstream out(file(name), std::ios::binary);
+        out.write(content.data(), std::streamsize(content.size()));
+        return file(name);
+    }
+
+  private:
+    std::filesystem::path path_;
+};
+
+inline std::string read_bytes(const std::filesystem::path & path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) {
+        throw std::runtime_error("cannot read " + path.string());
+    }
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+} // namespace penelope::test
