@@ -66,7 +66,7 @@ void sync_directory(const std::string & file) {
 }
 
 std::string shown(const std::string & path) {
-    return quoted(path, 1024);
+    return in_quotes(path, 1024);
 }
 
 // Where the file will really be: absolute, through a symbolic link. Throws when nothing can be written there.

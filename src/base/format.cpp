@@ -107,7 +107,7 @@ std::string join(const std::vector<std::string> & parts, std::string_view separa
     return out;
 }
 
-std::string quoted(std::string_view text, size_t max_bytes) {
+std::string in_quotes(std::string_view text, size_t max_bytes) {
     std::string out = "'";
     for (size_t i = 0; i < text.size();) {
         if (out.size() > max_bytes) {

@@ -16,6 +16,6 @@ std::string join(const std::vector<std::string> & parts, std::string_view separa
 
 // The text between single quotes, safe for a terminal and for JSON: control characters and bytes that are not UTF-8 become
 // \xNN, and text beyond max_bytes is cut with "...". For names and values that come out of a file.
-std::string quoted(std::string_view text, size_t max_bytes = 80);
+std::string in_quotes(std::string_view text, size_t max_bytes = 80);
 
 } // namespace penelope

@@ -33,7 +33,7 @@ MappedFile MappedFile::open(const std::string & path) {
     const Descriptor file{ ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
     if (file.fd < 0) {
         const int         code = errno;
-        const std::string why  = quoted(path, 1024) + ": " + std::strerror(code);
+        const std::string why  = in_quotes(path, 1024) + ": " + std::strerror(code);
         if (code == ENOENT || code == ENOTDIR) {
             throw Error(ErrorKind::not_found, why, "check the path");
         }
@@ -41,10 +41,10 @@ MappedFile MappedFile::open(const std::string & path) {
     }
     struct stat info {};
     if (::fstat(file.fd, &info) != 0) {
-        throw Error(ErrorKind::io, quoted(path, 1024) + ": " + std::strerror(errno));
+        throw Error(ErrorKind::io, in_quotes(path, 1024) + ": " + std::strerror(errno));
     }
     if (!S_ISREG(info.st_mode)) {
-        throw Error(ErrorKind::format, quoted(path, 1024) + ": " + (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file"),
+        throw Error(ErrorKind::format, in_quotes(path, 1024) + ": " + (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file"),
                     "give the path of a file");
     }
     const size_t size = static_cast<size_t>(info.st_size);
@@ -54,7 +54,7 @@ MappedFile MappedFile::open(const std::string & path) {
     void * address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
     if (address == MAP_FAILED) {
         const ErrorKind kind = errno == ENOMEM ? ErrorKind::memory : ErrorKind::io;
-        throw Error(kind, quoted(path, 1024) + ": cannot map " + format_bytes(size) + ": " + std::strerror(errno));
+        throw Error(kind, in_quotes(path, 1024) + ": cannot map " + format_bytes(size) + ": " + std::strerror(errno));
     }
     return MappedFile(path, static_cast<const uint8_t *>(address), size);
 }

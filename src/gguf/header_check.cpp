@@ -51,7 +51,7 @@ class Walker {
     static constexpr const char * damaged_hint   = "the file is damaged; fetch or make it again";
 
     [[noreturn]] void fail(const std::string & what, const std::string & hint = damaged_hint) const {
-        throw Error(ErrorKind::format, quoted(path_, 1024) + ": " + what, hint);
+        throw Error(ErrorKind::format, in_quotes(path_, 1024) + ": " + what, hint);
     }
 
     size_t remaining() const { return size_ - pos_; }
@@ -102,7 +102,7 @@ class Walker {
             fail("is a GGUF file of the other byte order", "convert the model again on a machine of this kind");
         }
         if (version < 2 || version > GGUF_VERSION) {
-            throw Error(ErrorKind::unsupported, quoted(path_, 1024) + ": GGUF version " + std::to_string(version) +
+            throw Error(ErrorKind::unsupported, in_quotes(path_, 1024) + ": GGUF version " + std::to_string(version) +
                         ", expected 2 or " + std::to_string(GGUF_VERSION), "convert the model again with a current converter");
         }
         n_tensors_ = read<uint64_t>("the number of tensors");
@@ -120,7 +120,7 @@ class Walker {
         if (key.empty()) {
             fail("key number " + std::to_string(index) + " is empty");
         }
-        const std::string what = "key " + quoted(key);
+        const std::string what = "key " + in_quotes(key);
         if (!keys_.insert(key).second) {
             fail(what + ": appears twice");
         }
@@ -164,7 +164,7 @@ class Walker {
 
     void read_tensor_info(uint64_t index, uint64_t & end) {
         const std::string_view name = read_string("name of tensor number " + std::to_string(index), GGML_MAX_NAME - 1);
-        const std::string      what = "tensor " + quoted(name);
+        const std::string      what = "tensor " + in_quotes(name);
         if (name.empty()) {
             fail("tensor number " + std::to_string(index) + " has no name");
         }
@@ -184,7 +184,7 @@ class Walker {
         }
         const int32_t type = read<int32_t>(what);
         if (type < 0 || type >= GGML_TYPE_COUNT || ggml_blck_size(static_cast<ggml_type>(type)) <= 0) {
-            throw Error(ErrorKind::unsupported, quoted(path_, 1024) + ": " + what + ": unknown tensor type " + std::to_string(type),
+            throw Error(ErrorKind::unsupported, in_quotes(path_, 1024) + ": " + what + ": unknown tensor type " + std::to_string(type),
                         "the file is damaged, or made for a newer or much older program");
         }
         const uint64_t n_bytes = byte_size(what, static_cast<ggml_type>(type), ne);

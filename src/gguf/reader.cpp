@@ -24,7 +24,7 @@ struct GgufReader::Impl {
     std::unordered_map<std::string_view, size_t> index; // names point into `tensors`
 
     [[noreturn]] void fail(const std::string & what, const std::string & hint = "") const {
-        throw Error(ErrorKind::format, quoted(file.path(), 1024) + ": " + what, hint);
+        throw Error(ErrorKind::format, in_quotes(file.path(), 1024) + ": " + what, hint);
     }
 
     int64_t find(std::string_view key) const { return gguf_find_key(gguf.get(), std::string(key).c_str()); }
@@ -32,7 +32,7 @@ struct GgufReader::Impl {
     int64_t require(std::string_view key, const char * expected) const {
         const int64_t id = find(key);
         if (id < 0) {
-            fail("key " + quoted(key) + ": missing, expected " + expected);
+            fail("key " + in_quotes(key) + ": missing, expected " + expected);
         }
         return id;
     }
@@ -44,7 +44,7 @@ struct GgufReader::Impl {
     }
 
     [[noreturn]] void wrong_type(std::string_view key, int64_t id, const char * expected) const {
-        fail("key " + quoted(key) + ": expected " + expected + ", found " + type_name(id));
+        fail("key " + in_quotes(key) + ": expected " + expected + ", found " + type_name(id));
     }
 
     void check_type(std::string_view key, int64_t id, gguf_type type, const char * expected) const {
@@ -110,7 +110,7 @@ uint32_t GgufReader::Impl::u32_at(std::string_view key, int64_t id) const {
         wrong_type(key, id, expect_u32);
     }
     if (value < 0 || value > int64_t(std::numeric_limits<uint32_t>::max())) {
-        fail("key " + quoted(key) + ": expected " + expect_u32 + ", found " + std::to_string(value));
+        fail("key " + in_quotes(key) + ": expected " + expect_u32 + ", found " + std::to_string(value));
     }
     return static_cast<uint32_t>(value);
 }
@@ -155,7 +155,7 @@ std::vector<int32_t> GgufReader::Impl::i32_array_at(std::string_view key, int64_
         int64_t value = 0;
         load_integer(type, data, i, value);
         if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
-            fail("key " + quoted(key) + ": expected " + expect_i32_array + ", found " + std::to_string(value) + " at index " +
+            fail("key " + in_quotes(key) + ": expected " + expect_i32_array + ", found " + std::to_string(value) + " at index " +
                  std::to_string(i));
         }
         out[i] = static_cast<int32_t>(value);
@@ -183,7 +183,7 @@ GgufReader GgufReader::open(const std::string & path) {
         // Only the header is handed over: with no_alloc and no tensor context ggml reads nothing else.
         impl->gguf.reset(gguf_init_from_buffer(file.data(), file.size(), { /*no_alloc*/ true, /*ctx*/ nullptr }));
     } catch (const std::bad_alloc &) {
-        throw Error(ErrorKind::memory, quoted(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
+        throw Error(ErrorKind::memory, in_quotes(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
     }
     const gguf_context * gguf = impl->gguf.get();
     if (gguf == nullptr || gguf_get_data_offset(gguf) != data_begin) {
@@ -264,14 +264,14 @@ const GgufTensor * GgufReader::find_tensor(std::string_view name) const {
 const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vector<int64_t> & ne) const {
     const GgufTensor * tensor = find_tensor(name);
     if (tensor == nullptr) {
-        impl_->fail("tensor " + quoted(name) + ": missing, expected shape " + format_shape(ne));
+        impl_->fail("tensor " + in_quotes(name) + ": missing, expected shape " + format_shape(ne));
     }
     bool same = ne.size() <= GGML_MAX_DIMS;
     for (size_t j = 0; same && j < GGML_MAX_DIMS; ++j) {
         same = tensor->ne[j] == (j < ne.size() ? ne[j] : 1);
     }
     if (!same) {
-        impl_->fail("tensor " + quoted(name) + ": expected shape " + format_shape(ne) + ", found " +
+        impl_->fail("tensor " + in_quotes(name) + ": expected shape " + format_shape(ne) + ", found " +
                     format_shape({ tensor->ne, tensor->ne + tensor->n_dims }));
     }
     return *tensor;

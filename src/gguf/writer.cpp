@@ -23,27 +23,27 @@ struct GgufWriter::Impl {
     bool                            has_header = false; // begin_data() was called
 
     [[noreturn]] void fail(const std::string & what) const {
-        throw Error(ErrorKind::format, quoted(file.path(), 1024) + ": " + what);
+        throw Error(ErrorKind::format, in_quotes(file.path(), 1024) + ": " + what);
     }
 
     // The key as a C string, or an Error where ggml would abort or cut.
     std::string checked_key(std::string_view key) const {
         if (has_header) {
-            fail("key " + quoted(key) + ": set after the header was written");
+            fail("key " + in_quotes(key) + ": set after the header was written");
         }
         if (key.empty() || key.size() > 65535 || key.find('\0') != std::string_view::npos) {
-            fail("key " + quoted(key) + ": a key has 1 to 65535 bytes and no NUL");
+            fail("key " + in_quotes(key) + ": a key has 1 to 65535 bytes and no NUL");
         }
         // gguf_context keeps its own alignment, which no call can change: a key that said otherwise would be a lie.
         if (key == GGUF_KEY_GENERAL_ALIGNMENT) {
-            fail("key " + quoted(key) + ": the alignment is always " + std::to_string(GGUF_DEFAULT_ALIGNMENT));
+            fail("key " + in_quotes(key) + ": the alignment is always " + std::to_string(GGUF_DEFAULT_ALIGNMENT));
         }
         return std::string(key);
     }
 
     std::string checked_value(std::string_view key, std::string_view value) const {
         if (value.find('\0') != std::string_view::npos) {
-            fail("key " + quoted(key) + ": a string cannot contain a NUL byte");
+            fail("key " + in_quotes(key) + ": a string cannot contain a NUL byte");
         }
         return std::string(value);
     }
@@ -67,7 +67,7 @@ void GgufWriter::Impl::verify() const {
                tensor.size == gguf_get_tensor_size(gguf.get(), i);
     }
     if (!same) {
-        throw Error(ErrorKind::io, quoted(file.path(), 1024) + ": what was read back differs from what was written",
+        throw Error(ErrorKind::io, in_quotes(file.path(), 1024) + ": what was read back differs from what was written",
                     "check the disk");
     }
 }
@@ -135,7 +135,7 @@ void GgufWriter::copy_keys(const GgufReader & source) {
 }
 
 void GgufWriter::add_tensor(const std::string & name, ggml_type type, const std::vector<int64_t> & ne) {
-    const std::string what = "tensor " + quoted(name);
+    const std::string what = "tensor " + in_quotes(name);
     if (impl_->has_header) {
         impl_->fail(what + ": announced after the header was written");
     }
@@ -192,7 +192,7 @@ void GgufWriter::begin_data() {
 
 void GgufWriter::write_tensor(const std::string & name, const void * data, size_t size) {
     const gguf_context * gguf = impl_->gguf.get();
-    const std::string    what = "tensor " + quoted(name);
+    const std::string    what = "tensor " + in_quotes(name);
     const int64_t        i    = impl_->n_written;
     if (!impl_->has_header) {
         impl_->fail(what + ": data before the header");
@@ -201,7 +201,7 @@ void GgufWriter::write_tensor(const std::string & name, const void * data, size_
         impl_->fail(what + ": data after the last announced tensor");
     }
     if (name != gguf_get_tensor_name(gguf, i)) {
-        impl_->fail(what + ": expected the data of " + quoted(gguf_get_tensor_name(gguf, i)));
+        impl_->fail(what + ": expected the data of " + in_quotes(gguf_get_tensor_name(gguf, i)));
     }
     if (size != gguf_get_tensor_size(gguf, i)) {
         impl_->fail(what + ": " + std::to_string(size) + " bytes of data, expected " +
@@ -218,7 +218,7 @@ void GgufWriter::finish() {
         begin_data();
     }
     if (impl_->n_written < gguf_get_n_tensors(gguf)) {
-        impl_->fail("tensor " + quoted(gguf_get_tensor_name(gguf, impl_->n_written)) + ": announced but its data never came");
+        impl_->fail("tensor " + in_quotes(gguf_get_tensor_name(gguf, impl_->n_written)) + ": announced but its data never came");
     }
     impl_->file.sync();
     impl_->verify();

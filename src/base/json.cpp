@@ -1,0 +1,173 @@
+#include "base/json.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/mapped_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace penelope {
+
+namespace {
+
+// "line 3, column 14" of a byte offset.
+std::string position(std::string_view text, size_t offset) {
+    const std::string_view before = text.substr(0, std::min(offset, text.size()));
+    const size_t           line   = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+    const size_t           start  = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+    return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - start + 1);
+}
+
+// Offset of the bracket that goes too deep, npos when none does. Text that is no JSON may give either; it is refused anyway.
+size_t find_too_deep(std::string_view text, int max_depth) {
+    int  depth     = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') {
+                ++i;
+            } else if (c == '"') {
+                in_string = false;
+            }
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > max_depth) {
+                return i;
+            }
+        } else if (c == ']' || c == '}') {
+            --depth;
+        }
+    }
+    return std::string_view::npos;
+}
+
+// The library's text without its "[json.exception.parse_error.101] parse error at line 1, column 2: " in front.
+std::string reason(const char * what) {
+    std::string text = what;
+    for (const char * mark : { "] ", "column " }) {
+        const size_t at = text.find(mark);
+        if (at != std::string::npos) {
+            text.erase(0, at + std::string_view(mark).size());
+        }
+    }
+    const size_t colon = text.find(": ");
+    const bool   digits = colon != std::string::npos &&
+                          std::all_of(text.begin(), text.begin() + long(colon), [](char c) { return c >= '0' && c <= '9'; });
+    return digits ? text.substr(colon + 2) : text;
+}
+
+template <typename T> constexpr const char * expected_name() {
+    if constexpr (std::is_same_v<T, std::string>) {
+        return "a string";
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return "true or false";
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+        return "an integer";
+    } else {
+        return "a number";
+    }
+}
+
+template <typename T> std::optional<T> convert(const Json & value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+        return value.is_string() ? std::optional<T>(value.get<std::string>()) : std::nullopt;
+    } else if constexpr (std::is_same_v<T, bool>) {
+        return value.is_boolean() ? std::optional<T>(value.get<bool>()) : std::nullopt;
+    } else if constexpr (std::is_same_v<T, double>) {
+        return value.is_number() ? std::optional<T>(value.get<double>()) : std::nullopt;
+    } else {
+        if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
+            return std::nullopt;
+        }
+        if (value.is_number_integer()) {
+            return value.get<int64_t>();
+        }
+        // Some writers put 1e4 or 32.0 where an integer is meant; beyond 2^53 a double does not say which integer.
+        if (value.is_number_float()) {
+            const double number = value.get<double>();
+            if (std::trunc(number) == number && std::fabs(number) <= 9007199254740992.0) {
+                return static_cast<int64_t>(number);
+            }
+        }
+        return std::nullopt;
+    }
+}
+
+[[noreturn]] void wrong(const std::string & origin, const std::string & field, const std::string & what) {
+    throw Error(ErrorKind::format, origin + ": field " + in_quotes(field) + ": " + what);
+}
+
+} // namespace
+
+Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
+    if (text.size() > limits.max_bytes) {
+        throw Error(ErrorKind::format, origin + ": " + format_bytes(text.size()) + " of JSON, at most " +
+                    format_bytes(limits.max_bytes) + " are read");
+    }
+    const size_t deep = find_too_deep(text, limits.max_depth);
+    if (deep != std::string_view::npos) {
+        throw Error(ErrorKind::format, origin + ": " + position(text, deep) + ": JSON nested deeper than " +
+                    std::to_string(limits.max_depth) + " levels");
+    }
+    try {
+        return Json::parse(text.begin(), text.end());
+    } catch (const Json::parse_error & error) {
+        throw Error(ErrorKind::format, origin + ": " + position(text, error.byte > 0 ? error.byte - 1 : 0) + ": " +
+                    reason(error.what()));
+    } catch (const Json::exception & error) { // a number no double holds
+        throw Error(ErrorKind::format, origin + ": " + reason(error.what()));
+    }
+}
+
+Json read_json_file(const std::string & path, const JsonLimits & limits) {
+    const MappedFile file = MappedFile::open(path);
+    return parse_json({ reinterpret_cast<const char *>(file.data()), file.size() }, in_quotes(path, 1024), limits);
+}
+
+std::string dump_json(const Json & value, int indent) {
+    return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string dump_json(const OrderedJson & value, int indent) {
+    return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+template <typename T> std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin) {
+    if (!object.is_object()) {
+        throw Error(ErrorKind::format, origin + ": expected a JSON object, found " + object.type_name());
+    }
+    const auto it = object.find(field);
+    if (it == object.end() || it->is_null()) {
+        return std::nullopt;
+    }
+    std::optional<T> value = convert<T>(*it);
+    if (!value) {
+        wrong(origin, field, std::string("expected ") + expected_name<T>() + ", found " +
+              (it->is_primitive() ? in_quotes(dump_json(*it)) : std::string("an ") + it->type_name()));
+    }
+    return value;
+}
+
+template <typename T> T json_get(const Json & object, const std::string & field, const std::string & origin) {
+    std::optional<T> value = json_find<T>(object, field, origin);
+    if (!value) {
+        wrong(origin, field, std::string("missing, expected ") + expected_name<T>());
+    }
+    return *std::move(value);
+}
+
+template std::string json_get<std::string>(const Json &, const std::string &, const std::string &);
+template int64_t     json_get<int64_t>(const Json &, const std::string &, const std::string &);
+template double      json_get<double>(const Json &, const std::string &, const std::string &);
+template bool        json_get<bool>(const Json &, const std::string &, const std::string &);
+
+template std::optional<std::string> json_find<std::string>(const Json &, const std::string &, const std::string &);
+template std::optional<int64_t>     json_find<int64_t>(const Json &, const std::string &, const std::string &);
+template std::optional<double>      json_find<double>(const Json &, const std::string &, const std::string &);
+template std::optional<bool>        json_find<bool>(const Json &, const std::string &, const std::string &);
+
+} // namespace penelope
