@@ -1,0 +1,138 @@
+#include "graph/graph.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <unordered_set>
+
+namespace penelope {
+
+namespace {
+
+// Tensors per node: results, views and constants each take a header of their own.
+constexpr int kTensorsPerNode = 2;
+
+void check_operations(const Backend & backend, ggml_cgraph * cgraph) {
+    for (int i = 0; i < ggml_graph_n_nodes(cgraph); i++) {
+        Node node = ggml_graph_node(cgraph, i);
+        if (!ggml_backend_supports_op(backend.get(), node)) {
+            throw Error(ErrorKind::device,
+                        backend.device().name + ": cannot run " + ggml_op_desc(node) + " of node " + ggml_get_name(node),
+                        "use --device CPU");
+        }
+    }
+}
+
+} // namespace
+
+Graph::Graph(int max_nodes, Tape * tape) : tape_(tape) {
+    const size_t size = kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
+    ggml_init_params params{};
+    params.mem_size = size;
+    params.no_alloc = true;
+    ctx_.reset(ggml_init(params));
+    cgraph_ = ggml_new_graph_custom(ctx_.get(), max_nodes, false);
+}
+
+Node Graph::input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2) {
+    Node node = ggml_new_tensor_3d(ctx(), type, ne0, ne1, ne2);
+    ggml_set_name(node, name.c_str());
+    ggml_set_input(node);
+    inputs_.push_back(node);
+    return node;
+}
+
+Node Graph::named(Node node, const char * format, ...) const {
+    char    text[GGML_MAX_NAME];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    ggml_set_name(node, text);
+    return node;
+}
+
+void Graph::expand(Node node) { ggml_build_forward_expand(cgraph_, node); }
+
+void Graph::output(Node node) {
+    ggml_set_output(node);
+    expand(node);
+}
+
+void Graph::mark_layer_application(Node node) { layer_marks_.push_back(node); }
+
+int Graph::n_layer_applications() const {
+    std::unordered_set<const ggml_tensor *> nodes;
+    for (int i = 0; i < n_nodes(); i++) {
+        nodes.insert(ggml_graph_node(cgraph_, i));
+    }
+    return int(std::count_if(layer_marks_.begin(), layer_marks_.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
+}
+
+void Graph::allocate(const Backend & backend) {
+    if (!own_workspace_) {
+        own_workspace_ = std::make_unique<Workspace>(backend);
+    }
+    allocate(backend, *own_workspace_);
+}
+
+void Graph::allocate(const Backend & backend, Workspace & workspace) {
+    if (workspace.owner_ == this) {
+        return;
+    }
+    for (Node node : inputs_) {
+        // An input no node reads would get no memory, and filling it would fail.
+        expand(node);
+    }
+    // Forget places from an earlier round: ggml would take them for memory of somebody else's.
+    for (Node node = ggml_get_first_tensor(ctx()); node; node = ggml_get_next_tensor(ctx(), node)) {
+        node->data   = nullptr;
+        node->buffer = nullptr;
+    }
+    workspace.owner_           = nullptr;
+    ggml_gallocr_t allocator   = workspace.allocator_.get();
+    if (n_bytes_ == 0) {
+        const size_t held = workspace.bytes();
+        ggml_gallocr_reserve_n_size(allocator, cgraph_, nullptr, nullptr, &n_bytes_);
+        if (backend.device().is_cpu && n_bytes_ > held) {
+            require_memory(n_bytes_ - held, "graph buffer", "use a smaller context, batch or model");
+        }
+    }
+    // Reserving anew is what makes sharing safe: ggml would keep the plan of another graph that has as many nodes.
+    if (!ggml_gallocr_reserve(allocator, cgraph_) || !ggml_gallocr_alloc_graph(allocator, cgraph_)) {
+        throw Error(ErrorKind::memory, "graph buffer: " + format_bytes(n_bytes_) + " cannot be allocated on " + backend.device().name,
+                    "use a smaller context, batch or model");
+    }
+    if (!checked_) {
+        check_operations(backend, cgraph_);
+        checked_ = true;
+    }
+    workspace.owner_ = this;
+}
+
+void Graph::compute(const Backend & backend) {
+    const ggml_status status = ggml_backend_graph_compute(backend.get(), cgraph_);
+    if (status == GGML_STATUS_ABORTED) {
+        throw Error(ErrorKind::cancelled, "interrupted");
+    }
+    if (status != GGML_STATUS_SUCCESS) {
+        throw Error(ErrorKind::device, backend.device().name + ": computing the graph failed: " + ggml_status_to_string(status));
+    }
+}
+
+void set_node(Node node, const void * data, size_t n_bytes) {
+    GGML_ASSERT(n_bytes == ggml_nbytes(node));
+    ggml_backend_tensor_set(node, data, 0, n_bytes);
+}
+
+std::vector<float> get_node(Node node) {
+    GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
+    std::vector<float> values(size_t(ggml_nelements(node)));
+    ggml_backend_tensor_get(node, values.data(), 0, ggml_nbytes(node));
+    return values;
+}
+
+} // namespace penelope

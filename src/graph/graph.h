@@ -1,0 +1,86 @@
+// A ggml graph under construction and, once allocated, ready to be computed any number of times with new inputs.
+//
+// Builders put nodes into ctx() and call expand() after each layer, because ggml walks an unexpanded graph by recursion.
+// With a tape, the operations of graph/ops.h also record how their gradients are built.
+#pragma once
+
+#include "graph/device.h"
+
+#include <cstdarg>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class Graph;
+class Tape;
+
+using Node = ggml_tensor *;
+
+// Memory for the nodes of graphs that are computed one at a time: as large as the largest of them.
+class Workspace {
+  public:
+    explicit Workspace(const Backend & backend) : allocator_(ggml_gallocr_new(backend.buffer_type())) {}
+    size_t bytes() const { return ggml_gallocr_get_buffer_size(allocator_.get(), 0); }
+
+  private:
+    friend class Graph;
+    ggml_gallocr_ptr allocator_;
+    const Graph *    owner_ = nullptr; // whose nodes lie in it now
+};
+
+class Graph {
+  public:
+    explicit Graph(int max_nodes, Tape * tape = nullptr);
+
+    ggml_context * ctx() const { return ctx_.get(); }
+    ggml_cgraph *  cgraph() const { return cgraph_; }
+    Tape *         tape() const { return tape_; }
+
+    // A tensor the host fills before each compute(). F32 unless said otherwise.
+    Node input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1);
+
+    // Gives the node a name as printf does and returns it.
+    Node named(Node node, const char * format, ...) const __attribute__((format(printf, 3, 4)));
+
+    void expand(Node node);
+    // Expands, and keeps the node's memory from being reused so that the host can read it after compute().
+    void output(Node node);
+
+    // Marks `node` as produced by one application of one decoder layer. The count that is reported is taken from the marks
+    // found in the finished graph, never from a formula.
+    void mark_layer_application(Node node);
+    int  n_layer_applications() const;
+
+    // Finds memory for every node, in the workspace or in one of its own. Throws Error(device) for an operation the device
+    // lacks and Error(memory) with both sizes when the buffer does not fit. In a shared workspace it is called before each
+    // round of filling inputs and computing; it costs nothing while no other graph has used the workspace since.
+    void allocate(const Backend & backend, Workspace & workspace);
+    void allocate(const Backend & backend);
+    size_t n_bytes() const { return n_bytes_; } // of workspace it needs; known after allocate()
+    int    n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
+
+    // Throws Error(device) when the backend reports failure. Blocks until done.
+    void compute(const Backend & backend);
+
+  private:
+    ggml_context_ptr           ctx_;
+    ggml_cgraph *              cgraph_;
+    Tape *                     tape_;
+    std::unique_ptr<Workspace> own_workspace_;
+    std::vector<Node>          layer_marks_;
+    std::vector<Node>          inputs_;
+    size_t                     n_bytes_ = 0;
+    bool                       checked_ = false; // every operation is known to run on the device
+};
+
+// Host to device and back.
+void set_node(Node node, const void * data, size_t n_bytes);
+template <typename T> void set_node(Node node, const std::vector<T> & values) {
+    set_node(node, values.data(), values.size() * sizeof(T));
+}
+std::vector<float> get_node(Node node); // contiguous F32
+
+} // namespace penelope

@@ -1,0 +1,82 @@
+// The operations all models and modules are built from. Every function puts down its forward nodes and, when the graph has a
+// tape and an input is wanted, records its gradient: forward and backward stand side by side in ops_*.cpp.
+//
+// All nodes are matrices [features, rows] in ggml order unless a comment says otherwise; activations are F32.
+#pragma once
+
+#include "graph/graph.h"
+
+#include <vector>
+
+namespace penelope {
+
+// --- ops_elementwise.cpp
+
+Node add(Graph & g, Node a, Node b); // b: like a, or one row [features] for all rows
+Node sub(Graph & g, Node a, Node b); // same shape
+Node mul(Graph & g, Node a, Node b); // b: like a, or one row [features] for all rows
+Node mul_scalar(Graph & g, Node a, Node b); // b: a single value [1]
+Node scale(Graph & g, Node a, float factor, float offset = 0.0f);
+Node tanh(Graph & g, Node a);
+Node sigmoid(Graph & g, Node a);
+Node silu(Graph & g, Node a);
+Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
+
+// --- ops_norm.cpp
+
+Node rms_norm(Graph & g, Node x, Node weight, float eps);
+Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps);
+
+// --- ops_linear.cpp
+
+// A low-rank update: y += scale * B (A x).
+struct LoraPair {
+    Node  a     = nullptr; // [n_in, rank]
+    Node  b     = nullptr; // [rank, n_out]
+    float scale = 1.0f;
+};
+
+struct Linear {
+    Node     weight     = nullptr; // [n_in, n_out], any type
+    Node     bias       = nullptr; // [n_out] F32, may be null
+    Node     transposed = nullptr; // [n_out, n_in], kept for the backward of a frozen weight; null in inference
+    LoraPair lora;
+};
+
+Node linear(Graph & g, const Linear & layer, Node x); // [n_in, rows] -> [n_out, rows]
+Node embed(Graph & g, Node table, Node ids);          // table [d, n_vocab], ids I32 [rows] -> [d, rows]
+
+// --- ops_attention.cpp
+
+struct RopeParams {
+    int   n_dims    = 0; // features of a head that turn
+    int   mode      = 0; // GGML_ROPE_TYPE_*
+    float freq_base = 10000.0f;
+    Node  factors   = nullptr; // [n_dims/2] F32 frequency divisors, may be null
+    int   n_ctx_orig = 0;
+};
+// Turns each head of x [head_dim * n_head, rows] by its row's position, I32 [rows].
+Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & params);
+
+struct AttentionShape {
+    int   head_dim;
+    int   n_head;
+    int   n_head_kv; // query head h reads head h / (n_head / n_head_kv)
+    float scale;
+};
+// q [head_dim * n_head, n_q], k and v [head_dim * n_head_kv, n_kv] (rows may be strided), mask [n_kv, n_q] F16 of 0 and -inf or
+// null when every query sees every row -> [head_dim * n_head, n_q]. Fused without a tape, explicit softmax with one.
+Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
+
+// --- ops_rows.cpp
+
+Node concat_rows(Graph & g, const std::vector<Node> & parts);     // same features
+Node concat_features(Graph & g, Node a, Node b);                   // same rows
+Node slice_rows(Graph & g, Node x, int64_t first, int64_t count); // a view
+Node slice_features(Graph & g, Node x, int64_t first, int64_t count); // contiguous copy
+Node repeat_rows(Graph & g, Node x, int64_t times);               // [d, r] -> [d, r * times], block after block
+Node mean_rows(Graph & g, Node x, int64_t group);                 // [d, group * n] -> [d, n]
+Node gather_rows(Graph & g, Node x, Node index);                  // index I32 [n], each row of x at most once
+Node reshape_rows(Graph & g, Node x, int64_t features, int64_t rows);
+
+} // namespace penelope

@@ -1,0 +1,29 @@
+// LoRA adapters. Several files, each with a scale, become one pair per weight: ranks are laid side by side and every scale
+// is folded into B, so running any number of adapters costs one pair of thin products.
+#pragma once
+
+#include "gguf/reader.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct HostLoraPair {
+    int64_t            n_in = 0, n_out = 0, rank = 0;
+    std::vector<float> a; // [n_in, rank]
+    std::vector<float> b; // [rank, n_out], scale folded in
+};
+
+// By the name of the base tensor, e.g. "blk.0.attn_q.weight".
+using HostLora = std::map<std::string, HostLoraPair>;
+
+// Adds the pairs of one file (a llama.cpp LoRA or a sidecar) to `lora`; y = W x + scale * alpha / rank * B (A x).
+// Tensors that are not halves of a pair are passed over when `others_allowed`. Throws Error naming file and tensor.
+void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others_allowed);
+
+// A tensor of any type as F32. Throws Error when the type has no such conversion or a value is not finite.
+std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor);
+
+} // namespace penelope

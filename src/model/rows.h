@@ -1,0 +1,35 @@
+// Which rows a call to run_layers works on. Several sequences may lie side by side in one matrix; each stretch of rows that
+// attends together is a segment. Row r of a stream holds position r of that sequence.
+#pragma once
+
+#include "graph/graph.h"
+
+#include <vector>
+
+namespace penelope {
+
+struct Segment {
+    int  first;  // its first row in the matrix
+    int  count;
+    int  stream; // the sequence it belongs to
+    int  row;    // where its first row stands in the sequence
+    int  n_kv;   // rows [0, n_kv) of the sequence are looked at
+    Node mask;   // [n_kv, count] F16 of 0 and -inf; null: all of them are seen
+};
+
+struct Rows {
+    Node                 positions  = nullptr; // I32 [n_rows]
+    Node                 cache_rows = nullptr; // I64 [n_rows], where a KvCache stores them; unused by KvNodes
+    std::vector<Segment> segments;
+};
+
+// The rows that are still needed after the last layer of a call; the others only leave their keys and values behind.
+struct Queries {
+    int                  first = 0; // a stretch of rows ...
+    int                  count = 0; // (0: none at all)
+    Node                 index = nullptr; // ... or any rows, I32 [n]
+    Node                 positions = nullptr; // I32 of the kept rows
+    std::vector<Segment> segments;            // `first` counts kept rows
+};
+
+} // namespace penelope

@@ -1,0 +1,189 @@
+#include "model/weights.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/memory.h"
+
+#include <cstring>
+#include <map>
+
+namespace penelope {
+
+namespace {
+
+// What one tensor's data comes from.
+struct Source {
+    Node                              node;
+    std::shared_ptr<const GgufReader> file;   // null: host
+    const GgufTensor *                tensor; // of the file
+    std::vector<uint8_t>              host;
+};
+
+// Tensors that share a buffer. buft null: they stay in the file's map.
+struct Group {
+    ggml_backend_buffer_type_t           buft = nullptr;
+    ggml_context_ptr                     ctx;
+    std::vector<Source>                  sources;
+    std::vector<ggml_backend_buffer_ptr> buffers;
+};
+
+ggml_context_ptr new_context(size_t n_tensors) {
+    ggml_init_params params{};
+    params.mem_size = n_tensors * ggml_tensor_overhead();
+    params.no_alloc = true;
+    return ggml_context_ptr(ggml_init(params));
+}
+
+// Whether the device multiplies a weight of this shape from this layout.
+bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, const GgufTensor & tensor) {
+    ggml_context_ptr        ctx = new_context(8);
+    ggml_backend_buffer_ptr empty(ggml_backend_buft_alloc_buffer(buft, 0));
+    if (!empty) {
+        return false;
+    }
+    Node w    = ggml_new_tensor_2d(ctx.get(), tensor.type, tensor.ne[0], tensor.ne[1]);
+    Node x    = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, tensor.ne[0], 64);
+    w->buffer = empty.get();
+    const bool ok = ggml_backend_dev_supports_op(dev, ggml_mul_mat(ctx.get(), w, x));
+    w->buffer = nullptr;
+    return ok;
+}
+
+std::vector<ggml_backend_buffer_type_t> extra_layouts(ggml_backend_dev_t dev) {
+    std::vector<ggml_backend_buffer_type_t> layouts;
+    const auto get = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
+        ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_dev_get_extra_bufts"));
+    for (ggml_backend_buffer_type_t * buft = get ? get(dev) : nullptr; buft && *buft; buft++) {
+        layouts.push_back(*buft);
+    }
+    return layouts;
+}
+
+constexpr size_t kMaxTensors = 1 << 16;
+
+} // namespace
+
+struct WeightStore::Impl {
+    DeviceInfo                                       device;
+    std::vector<ggml_backend_buffer_type_t>          layouts;
+    bool                                             maps_host_memory;
+    std::map<ggml_backend_buffer_type_t, Group>      groups;
+    std::vector<std::shared_ptr<const GgufReader>>   files;
+    size_t                                           n_bytes = 0;
+
+    Group & group(ggml_backend_buffer_type_t buft) {
+        Group & found = groups[buft];
+        if (!found.ctx) {
+            found.buft = buft;
+            found.ctx  = new_context(kMaxTensors);
+        }
+        return found;
+    }
+
+    ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
+        if (use == WeightUse::matrix) {
+            for (ggml_backend_buffer_type_t layout : layouts) {
+                if (multiplies(device.dev, layout, tensor)) {
+                    return layout;
+                }
+            }
+        }
+        const bool aligned = reinterpret_cast<uintptr_t>(tensor.data) % ggml_backend_buft_get_alignment(ggml_backend_dev_buffer_type(device.dev)) == 0;
+        return maps_host_memory && aligned ? nullptr : ggml_backend_dev_buffer_type(device.dev);
+    }
+
+    void load_mapped(Group & group);
+    void load_copied(Group & group);
+};
+
+WeightStore::WeightStore(const DeviceInfo & device, bool repack) : impl_(std::make_unique<Impl>()) {
+    impl_->device = device;
+    if (repack) {
+        impl_->layouts = extra_layouts(device.dev);
+    }
+    ggml_backend_dev_props props{};
+    ggml_backend_dev_get_props(device.dev, &props);
+    impl_->maps_host_memory = device.is_cpu && props.caps.buffer_from_host_ptr;
+}
+
+WeightStore::~WeightStore() = default;
+WeightStore::WeightStore(WeightStore &&) noexcept = default;
+
+Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use) {
+    Group & group = impl_->group(impl_->choose(tensor, use));
+    Node    node  = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
+    ggml_set_name(node, tensor.name.c_str());
+    group.sources.push_back({node, std::move(file), &tensor, {}});
+    impl_->n_bytes += tensor.size;
+    return node;
+}
+
+Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data) {
+    Group & group = impl_->group(ggml_backend_dev_buffer_type(impl_->device.dev));
+    Node    node  = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
+    GGML_ASSERT(ggml_nbytes(node) == data.size());
+    ggml_set_name(node, name.c_str());
+    impl_->n_bytes += data.size();
+    group.sources.push_back({node, nullptr, nullptr, std::move(data)});
+    return node;
+}
+
+Node WeightStore::add_host(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & data) {
+    std::vector<uint8_t> bytes(data.size() * sizeof(float));
+    std::memcpy(bytes.data(), data.data(), bytes.size());
+    return add_host(name, GGML_TYPE_F32, ne, std::move(bytes));
+}
+
+void WeightStore::Impl::load_mapped(Group & group) {
+    for (Source & source : group.sources) {
+        // One buffer per tensor: the map holds tensors that went elsewhere between those that stay.
+        void * data = const_cast<void *>(source.tensor->data);
+        group.buffers.emplace_back(ggml_backend_dev_buffer_from_host_ptr(device.dev, data, source.tensor->size, source.tensor->size));
+        if (!group.buffers.back() || ggml_backend_tensor_alloc(group.buffers.back().get(), source.node, data) != GGML_STATUS_SUCCESS) {
+            throw Error(ErrorKind::memory, source.file->path() + ": tensor " + source.tensor->name + " cannot be used from the file's map");
+        }
+        ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+        files.push_back(source.file);
+    }
+}
+
+void WeightStore::Impl::load_copied(Group & group) {
+    size_t needed = 0;
+    for (const Source & source : group.sources) {
+        needed += ggml_backend_buft_get_alloc_size(group.buft, source.node);
+    }
+    if (device.is_cpu) {
+        require_memory(needed, "weights", "use a smaller quantization of the model");
+    }
+    group.buffers.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(group.ctx.get(), group.buft));
+    if (!group.buffers.back()) {
+        throw Error(ErrorKind::memory, "weights: " + format_bytes(needed) + " cannot be allocated on " + device.name,
+                    "use a smaller quantization of the model");
+    }
+    ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    for (const Source & source : group.sources) {
+        const void * data = source.tensor ? source.tensor->data : source.host.data();
+        ggml_backend_tensor_set(source.node, data, 0, ggml_nbytes(source.node));
+        if (source.tensor) {
+            source.file->release_pages(*source.tensor);
+        }
+    }
+}
+
+void WeightStore::load() {
+    for (auto & [buft, group] : impl_->groups) {
+        if (group.sources.empty()) {
+            continue;
+        }
+        if (buft) {
+            impl_->load_copied(group);
+        } else {
+            impl_->load_mapped(group);
+        }
+        group.sources.clear();
+    }
+}
+
+size_t WeightStore::n_bytes() const { return impl_->n_bytes; }
+
+} // namespace penelope

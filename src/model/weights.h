@@ -1,0 +1,44 @@
+// Memory for weights. Tensors of a GGUF file stay in its memory map where the device can read it there, go into one of the
+// CPU's faster layouts (ggml's extra buffer types) where that pays, and are copied to the device otherwise.
+#pragma once
+
+#include "graph/graph.h"
+#include "gguf/reader.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+// How graphs use a tensor; decides which layouts it may take.
+enum class WeightUse {
+    matrix, // left operand of products only
+    table,  // rows are looked up, perhaps multiplied as well
+    vector, // read element by element
+};
+
+class WeightStore {
+  public:
+    WeightStore(const DeviceInfo & device, bool repack);
+    ~WeightStore();
+    WeightStore(WeightStore &&) noexcept;
+
+    // A tensor of the file. The reader is kept alive as long as the store. The node has data after load().
+    Node add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use);
+
+    // A tensor with contents from the host, F32 unless its data says otherwise.
+    Node add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data);
+    Node add_host(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & data);
+
+    // Places everything added so far. Throws Error(memory) with both sizes.
+    void load();
+
+    size_t n_bytes() const; // of weights, mapped ones included
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace penelope
