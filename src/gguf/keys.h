@@ -80,6 +80,7 @@ inline constexpr const char * tokenizer_merges           = "tokenizer.ggml.merge
 inline constexpr const char * tokenizer_bos_token_id     = "tokenizer.ggml.bos_token_id";
 inline constexpr const char * tokenizer_eos_token_id     = "tokenizer.ggml.eos_token_id";
 inline constexpr const char * tokenizer_eot_token_id     = "tokenizer.ggml.eot_token_id";
+inline constexpr const char * tokenizer_eom_token_id     = "tokenizer.ggml.eom_token_id";
 inline constexpr const char * tokenizer_unknown_token_id = "tokenizer.ggml.unknown_token_id";
 inline constexpr const char * tokenizer_padding_token_id = "tokenizer.ggml.padding_token_id";
 inline constexpr const char * tokenizer_add_bos_token    = "tokenizer.ggml.add_bos_token"; // bool

@@ -20,6 +20,7 @@ struct GgufWriter::Impl {
     gguf_context_ptr                gguf;
     std::unordered_set<std::string> names;
     int64_t                         n_written = 0;     // tensors
+    size_t                          part_size = 0;     // bytes of the tensor after those
     bool                            has_header = false; // begin_data() was called
 
     [[noreturn]] void fail(const std::string & what) const {
@@ -190,7 +191,7 @@ void GgufWriter::begin_data() {
     impl_->has_header = true;
 }
 
-void GgufWriter::write_tensor(const std::string & name, const void * data, size_t size) {
+void GgufWriter::write_part(const std::string & name, const void * data, size_t size) {
     const gguf_context * gguf = impl_->gguf.get();
     const std::string    what = "tensor " + in_quotes(name);
     const int64_t        i    = impl_->n_written;
@@ -203,13 +204,28 @@ void GgufWriter::write_tensor(const std::string & name, const void * data, size_
     if (name != gguf_get_tensor_name(gguf, i)) {
         impl_->fail(what + ": expected the data of " + in_quotes(gguf_get_tensor_name(gguf, i)));
     }
-    if (size != gguf_get_tensor_size(gguf, i)) {
-        impl_->fail(what + ": " + std::to_string(size) + " bytes of data, expected " +
-                    std::to_string(gguf_get_tensor_size(gguf, i)));
+    const size_t total = gguf_get_tensor_size(gguf, i);
+    if (size > total - impl_->part_size) {
+        impl_->fail(what + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " + std::to_string(total));
     }
     impl_->file.write(data, size);
-    impl_->pad();
-    ++impl_->n_written;
+    impl_->part_size += size;
+    if (impl_->part_size == total) {
+        impl_->pad();
+        impl_->part_size = 0;
+        ++impl_->n_written;
+    }
+}
+
+void GgufWriter::write_tensor(const std::string & name, const void * data, size_t size) {
+    const gguf_context * gguf    = impl_->gguf.get();
+    const int64_t        i       = impl_->n_written;
+    const bool           is_next = impl_->has_header && i < gguf_get_n_tensors(gguf) && name == gguf_get_tensor_name(gguf, i);
+    if (is_next && impl_->part_size + size != gguf_get_tensor_size(gguf, i)) {
+        impl_->fail("tensor " + in_quotes(name) + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " +
+                    std::to_string(gguf_get_tensor_size(gguf, i)));
+    }
+    write_part(name, data, size);
 }
 
 void GgufWriter::finish() {

@@ -43,6 +43,8 @@ class GgufWriter {
     void begin_data();
     // The data of the next announced tensor; size must be ggml_row_size(type, ne0) * rows.
     void write_tensor(const std::string & name, const void * data, size_t size);
+    // The same in parts of any size, one after the other, for tensors that never exist as a whole in memory.
+    void write_part(const std::string & name, const void * data, size_t size);
     // Flushes, checks that every tensor came, reads the file back, renames it into place.
     void finish();
 

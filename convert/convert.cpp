@@ -1,0 +1,40 @@
+#include "convert/convert.h"
+
+#include "base/error.h"
+#include "convert/convert_model.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace penelope {
+
+namespace fs = std::filesystem;
+
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, size_t bytes_in) {
+    result.n_tensors++;
+    result.n_parameters += uint64_t(job.n_rows() * job.ne[0]);
+    result.bytes_in += bytes_in;
+    result.bytes_out += job.size();
+    if (choice.type != choice.wanted) {
+        result.fallbacks.push_back({job.name, choice.wanted, choice.type});
+    }
+}
+
+FileResult convert_directory(const ConvertOptions & options) {
+    const auto     start = std::chrono::steady_clock::now();
+    const fs::path dir   = options.dir;
+    if (!fs::is_directory(dir)) {
+        throw Error(ErrorKind::not_found, options.dir + ": no such directory", "convert takes the directory of a model or adapter");
+    }
+    FileResult result;
+    if (fs::exists(dir / "config.json")) {
+        result = convert_model(options);
+    } else {
+        throw Error(ErrorKind::unsupported, options.dir + ": has none of config.json, adapter_config.json, penelope_config.json",
+                    "convert takes a Hugging Face model, a PEFT LoRA or a Penelope directory");
+    }
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+} // namespace penelope

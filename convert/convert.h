@@ -1,0 +1,51 @@
+// The commands that work on files: entry points for the program, the tests and anyone who embeds the library.
+//
+// Every function either leaves its complete output at the given path or throws an Error and leaves nothing; an existing
+// output needs `force`. Output is read back before it appears under its name. Peak memory does not grow with the model.
+#pragma once
+
+#include "convert/file_type.h"
+#include "convert/tensor_stream.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+// A tensor whose rows do not fit the blocks of the wanted type.
+struct TypeFallback {
+    std::string name;
+    ggml_type   wanted;
+    ggml_type   used;
+};
+
+struct FileResult {
+    std::string               kind; // what was written: "model", "lora", "penelope", ...
+    std::string               path;
+    std::string               type; // name of the output type
+    size_t                    n_tensors    = 0;
+    uint64_t                  n_parameters = 0;
+    uint64_t                  bytes_in     = 0; // of tensor data read
+    uint64_t                  bytes_out    = 0; // of tensor data written
+    double                    seconds      = 0;
+    std::vector<TypeFallback> fallbacks;
+};
+
+// A directory becomes a GGUF file. What it holds decides what comes out:
+//   config.json           a Hugging Face Llama checkpoint -> backbone
+//   adapter_config.json   a PEFT LoRA (needs base_path)   -> llama.cpp LoRA
+//   penelope_config.json  a Penelope directory (needs base_path; takes lora_dir, or its own subdirectory "lora") -> sidecar
+struct ConvertOptions {
+    std::string               dir;
+    std::string               out_path;
+    std::string               type; // see file_type.h; empty: the type of the source (backbone), F32 (adapters)
+    std::string               base_path;
+    std::string               lora_dir;
+    std::vector<TypeOverride> overrides;
+    bool                      force = false;
+    StreamOptions             stream;
+};
+FileResult convert_directory(const ConvertOptions & options);
+
+} // namespace penelope

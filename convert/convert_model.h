@@ -1,0 +1,13 @@
+// One conversion each for convert_directory(), and what they share.
+#pragma once
+
+#include "convert/convert.h"
+
+namespace penelope {
+
+FileResult convert_model(const ConvertOptions & options);
+
+// Counts a tensor into the result and lists it when it fell back to another type.
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, size_t bytes_in);
+
+} // namespace penelope

@@ -1,0 +1,236 @@
+#include "convert/file_type.h"
+
+#include "base/error.h"
+#include "base/format.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <regex>
+
+namespace penelope {
+
+namespace {
+
+constexpr FileType k_file_types[] = {
+    {"F32", 0, GGML_TYPE_F32, false},      {"F16", 1, GGML_TYPE_F16, false},      {"BF16", 32, GGML_TYPE_BF16, false},
+    {"Q8_0", 7, GGML_TYPE_Q8_0, false},    {"Q4_0", 2, GGML_TYPE_Q4_0, false},    {"Q4_1", 3, GGML_TYPE_Q4_1, false},
+    {"Q5_0", 8, GGML_TYPE_Q5_0, false},    {"Q5_1", 9, GGML_TYPE_Q5_1, false},    {"Q4_K_M", 15, GGML_TYPE_Q4_K, true},
+    {"Q5_K_M", 17, GGML_TYPE_Q5_K, true},  {"Q6_K", 18, GGML_TYPE_Q6_K, false},
+};
+
+// Plain types a single tensor can be given.
+constexpr std::pair<const char *, ggml_type> k_tensor_types[] = {
+    {"F32", GGML_TYPE_F32},   {"F16", GGML_TYPE_F16},   {"BF16", GGML_TYPE_BF16}, {"Q8_0", GGML_TYPE_Q8_0},
+    {"Q4_0", GGML_TYPE_Q4_0}, {"Q4_1", GGML_TYPE_Q4_1}, {"Q5_0", GGML_TYPE_Q5_0}, {"Q5_1", GGML_TYPE_Q5_1},
+    {"Q4_K", GGML_TYPE_Q4_K}, {"Q5_K", GGML_TYPE_Q5_K}, {"Q6_K", GGML_TYPE_Q6_K},
+};
+
+std::string upper(std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return char(std::toupper(c)); });
+    return out;
+}
+
+bool contains(const std::string & name, const char * part) {
+    return name.find(part) != std::string::npos;
+}
+
+bool ends_with(const std::string & name, std::string_view end) {
+    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+int n_dims(const std::vector<int64_t> & ne) {
+    int n = int(ne.size());
+    while (n > 1 && ne[size_t(n) - 1] == 1) {
+        n--;
+    }
+    return n;
+}
+
+bool may_quantize_backbone(const TensorFacts & tensor) {
+    return n_dims(tensor.ne) >= 2 && ends_with(tensor.name, "weight") && !contains(tensor.name, "_norm.weight") &&
+           !contains(tensor.name, "ssm_conv1d") && !contains(tensor.name, "ffn_gate_inp.weight");
+}
+
+// The first and last eighth of the layers and every third one between them.
+bool takes_more_bits(int layer, int n_layer) {
+    return layer < n_layer / 8 || layer >= 7 * n_layer / 8 || (layer - n_layer / 8) % 3 == 2;
+}
+
+// A type with smaller blocks when the row length is no multiple of the wanted one's.
+ggml_type fitting_type(ggml_type wanted, int64_t row_length) {
+    const auto fits = [&](ggml_type type) { return row_length % ggml_blck_size(type) == 0; };
+    if (fits(wanted)) {
+        return wanted;
+    }
+    ggml_type type = wanted;
+    switch (wanted) {
+        case GGML_TYPE_Q4_K: type = GGML_TYPE_Q5_0; break;
+        case GGML_TYPE_Q5_K: type = GGML_TYPE_Q5_1; break;
+        case GGML_TYPE_Q6_K: type = GGML_TYPE_Q8_0; break;
+        default: break;
+    }
+    return fits(type) ? type : GGML_TYPE_F16;
+}
+
+class Overrides {
+  public:
+    explicit Overrides(const std::vector<TypeOverride> & overrides) {
+        for (const auto & item : overrides) {
+            try {
+                patterns_.emplace_back(std::regex(item.pattern), item.type);
+            } catch (const std::regex_error &) {
+                throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
+            }
+            used_.push_back(false);
+            texts_.push_back(item.pattern);
+        }
+    }
+
+    // The type of the first pattern found in the name, or `fallback`.
+    bool find(const std::string & name, ggml_type & type) {
+        for (size_t i = 0; i < patterns_.size(); i++) {
+            if (std::regex_search(name, patterns_[i].first)) {
+                used_[i] = true;
+                type     = patterns_[i].second;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void require_all_used() const {
+        for (size_t i = 0; i < used_.size(); i++) {
+            if (!used_[i]) {
+                throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(texts_[i]) + " matches no tensor that can be quantized",
+                            "names are listed by penelope info --tensors");
+            }
+        }
+    }
+
+  private:
+    std::vector<std::pair<std::regex, ggml_type>> patterns_;
+    std::vector<bool>                             used_;
+    std::vector<std::string>                      texts_;
+};
+
+TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
+    return {fitting_type(wanted, tensor.ne[0]), wanted};
+}
+
+} // namespace
+
+const FileType & parse_file_type(std::string_view name) {
+    std::string wanted = upper(name);
+    if (wanted == "Q4_K" || wanted == "Q5_K") {
+        wanted += "_M";
+    }
+    for (const auto & type : k_file_types) {
+        if (wanted == type.name) {
+            return type;
+        }
+    }
+    throw Error(ErrorKind::usage, "unknown type " + in_quotes(name), "known are " + join(file_type_names(), ", "));
+}
+
+ggml_type parse_tensor_type(std::string_view name) {
+    std::vector<std::string> names;
+    for (const auto & [known, type] : k_tensor_types) {
+        if (upper(name) == known) {
+            return type;
+        }
+        names.push_back(known);
+    }
+    throw Error(ErrorKind::usage, "unknown tensor type " + in_quotes(name), "known are " + join(names, ", "));
+}
+
+std::vector<std::string> file_type_names() {
+    std::vector<std::string> names;
+    for (const auto & type : k_file_types) {
+        names.push_back(type.name);
+    }
+    return names;
+}
+
+std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+                                              uint32_t n_layer, const std::vector<TypeOverride> & overrides) {
+    Overrides  patterns(overrides);
+    const bool quantized = ggml_is_quantized(file_type.type);
+    const bool tied      = std::none_of(tensors.begin(), tensors.end(),
+                                        [](const TensorFacts & tensor) { return tensor.name == "output.weight"; });
+    const auto is_value  = [](const TensorFacts & tensor) {
+        return contains(tensor.name, "attn_v.weight") || contains(tensor.name, "attn_qkv.weight");
+    };
+    const int n_value = int(std::count_if(tensors.begin(), tensors.end(), is_value));
+
+    // The mixes count value and down projections in layer order, whatever the order in the file.
+    std::vector<size_t> order(tensors.size());
+    for (size_t i = 0; i < order.size(); i++) {
+        order[i] = i;
+    }
+    const auto layer_of = [&](size_t i) {
+        int layer = -1;
+        return std::sscanf(tensors[i].name.c_str(), "blk.%d.", &layer) == 1 ? layer : -1;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return layer_of(a) < layer_of(b); });
+
+    std::vector<TypeChoice> choices(tensors.size());
+    int                     i_value = 0;
+    int                     i_down  = 0;
+    for (const size_t i : order) {
+        const TensorFacts & tensor = tensors[i];
+        if (!may_quantize_backbone(tensor)) {
+            choices[i] = {tensor.source, tensor.source};
+            continue;
+        }
+        ggml_type  wanted = file_type.type;
+        const bool named  = patterns.find(tensor.name, wanted);
+        if (!quantized) {
+            choices[i] = named ? fitted(wanted, tensor) : TypeChoice{wanted, wanted};
+            continue;
+        }
+        if (tensor.name == "output.weight" || (tied && tensor.name == "token_embd.weight")) {
+            if (!named) {
+                const bool fits = tensor.ne[0] % ggml_blck_size(wanted) == 0;
+                wanted          = wanted == GGML_TYPE_Q8_0 || !fits ? GGML_TYPE_Q8_0 : GGML_TYPE_Q6_K;
+            }
+        } else if (is_value(tensor)) {
+            if (!named && file_type.is_mix && takes_more_bits(i_value, n_value)) {
+                wanted = GGML_TYPE_Q6_K;
+            }
+            i_value += named ? 0 : 1;
+        } else if (contains(tensor.name, "ffn_down")) {
+            if (!named && file_type.is_mix && takes_more_bits(i_down, int(n_layer))) {
+                wanted = GGML_TYPE_Q6_K;
+            }
+            i_down += named ? 0 : 1;
+        }
+        choices[i] = fitted(wanted, tensor);
+    }
+    patterns.require_all_used();
+    return choices;
+}
+
+std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+                                             const std::vector<TypeOverride> & overrides) {
+    Overrides               patterns(overrides);
+    std::vector<TypeChoice> choices;
+    for (const auto & tensor : tensors) {
+        const bool lora   = ends_with(tensor.name, ".lora_a") || ends_with(tensor.name, ".lora_b");
+        const bool matrix = n_dims(tensor.ne) >= 2 && ends_with(tensor.name, ".weight") &&
+                            (contains(tensor.name, ".gru.") || contains(tensor.name, ".proj.") || contains(tensor.name, ".adapter."));
+        ggml_type wanted = tensor.source;
+        if (matrix || (lora && !ggml_is_quantized(file_type.type))) {
+            wanted = file_type.type;
+        }
+        if (matrix || lora) {
+            patterns.find(tensor.name, wanted);
+        }
+        choices.push_back(fitted(wanted, tensor));
+    }
+    patterns.require_all_used();
+    return choices;
+}
+
+} // namespace penelope

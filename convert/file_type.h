@@ -1,0 +1,56 @@
+// Output types: the names people give ("F16", "Q4_K_M"), and which tensor takes which ggml type under each of them.
+//
+// The choice per tensor follows llama.cpp's mixes (norms and vectors stay F32; the head, or the embedding when it serves as
+// head, takes Q6_K or Q8_0; the _M mixes give attn_v and ffn_down of some layers more bits), so that a file made here and one
+// made by llama-quantize from the same source hold the same tensors.
+#pragma once
+
+#include "ggml.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace penelope {
+
+struct FileType {
+    const char * name;    // canonical, upper case
+    uint32_t     number;  // value of general.file_type
+    ggml_type    type;    // of most tensors
+    bool         is_mix;  // a _M mix: more bits where it matters
+};
+
+// Any case. Q4_K and Q5_K mean their _M mixes, as for llama-quantize. Throws Error(usage) listing the names.
+const FileType &         parse_file_type(std::string_view name);
+ggml_type                parse_tensor_type(std::string_view name); // a plain type such as "q8_0"; no mixes
+std::vector<std::string> file_type_names();
+
+// What the choice depends on.
+struct TensorFacts {
+    std::string          name;
+    std::vector<int64_t> ne; // ggml order
+    ggml_type            source;
+};
+
+struct TypeOverride {
+    std::string pattern; // a regular expression, searched in the tensor name
+    ggml_type   type;
+};
+
+struct TypeChoice {
+    ggml_type type;
+    ggml_type wanted; // differs from `type` when the row length does not fit the blocks of the wanted type
+};
+
+// One choice per tensor, in the order given. Tensors that may not be quantized keep their source type.
+std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+                                              uint32_t n_layer, const std::vector<TypeOverride> & overrides);
+
+// Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the time
+// network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized pairs).
+std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+                                             const std::vector<TypeOverride> & overrides);
+
+} // namespace penelope

@@ -1,0 +1,169 @@
+#include "convert/metadata.h"
+
+#include "base/mapped_file.h"
+#include "gguf/keys.h"
+#include "gguf/writer.h"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+namespace penelope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string trimmed(const std::string & text) {
+    const size_t first = text.find_first_not_of(" \t\r");
+    if (first == std::string::npos) {
+        return "";
+    }
+    std::string out = text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+    if (out.size() >= 2 && (out.front() == '"' || out.front() == '\'') && out.back() == out.front()) {
+        out = out.substr(1, out.size() - 2);
+    }
+    return out;
+}
+
+using Fields = std::map<std::string, std::vector<std::string>>;
+
+// The subset of YAML that model cards use for the fields read here: "key: value", "key: [a, b]" and "key:" followed by
+// "- value" lines. Nested maps are skipped.
+Fields parse_front_matter(const std::string & text) {
+    Fields             fields;
+    std::istringstream lines(text);
+    std::string        line;
+    if (!std::getline(lines, line) || trimmed(line) != "---") {
+        return fields;
+    }
+    std::string key;
+    while (std::getline(lines, line) && trimmed(line) != "---") {
+        const size_t start = line.find_first_not_of(' ');
+        if (start == std::string::npos || line[start] == '#') {
+            continue;
+        }
+        if (line.compare(start, 2, "- ") == 0) {
+            if (!key.empty() && line.find(": ", start) == std::string::npos) {
+                fields[key].push_back(trimmed(line.substr(start + 2)));
+            }
+            continue;
+        }
+        const size_t colon = line.find(':');
+        if (start != 0 || colon == std::string::npos) {
+            key.clear();
+            continue;
+        }
+        key               = trimmed(line.substr(0, colon));
+        std::string value = trimmed(line.substr(colon + 1));
+        if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
+            std::istringstream items(value.substr(1, value.size() - 2));
+            for (std::string item; std::getline(items, item, ',');) {
+                fields[key].push_back(trimmed(item));
+            }
+        } else if (!value.empty() && value != "|" && value != ">") {
+            fields[key].push_back(value);
+        }
+    }
+    return fields;
+}
+
+std::string first(const Fields & fields, const char * key) {
+    const auto it = fields.find(key);
+    return it == fields.end() || it->second.empty() ? "" : it->second[0];
+}
+
+std::vector<std::string> all(const Fields & fields, const char * key) {
+    const auto it = fields.find(key);
+    return it == fields.end() ? std::vector<std::string>() : it->second;
+}
+
+void set_if(GgufWriter & writer, const char * key, const std::string & value) {
+    if (!value.empty()) {
+        writer.set_str(key, value);
+    }
+}
+
+// "organization/name" entries as PREFIX.count, PREFIX.0.name, PREFIX.0.organization, PREFIX.0.repo_url.
+void write_sources(GgufWriter & writer, const std::string & prefix, const std::string & url, const std::vector<std::string> & sources) {
+    if (sources.empty()) {
+        return;
+    }
+    writer.set_u32(prefix + ".count", uint32_t(sources.size()));
+    for (size_t i = 0; i < sources.size(); i++) {
+        const std::string item  = prefix + "." + std::to_string(i);
+        const size_t      slash = sources[i].find('/');
+        writer.set_str(item + ".name", slash == std::string::npos ? sources[i] : sources[i].substr(slash + 1));
+        if (slash != std::string::npos && sources[i].find('/', slash + 1) == std::string::npos) {
+            writer.set_str(item + ".organization", sources[i].substr(0, slash));
+            writer.set_str(item + ".repo_url", url + sources[i]);
+        }
+    }
+}
+
+} // namespace
+
+FileMetadata read_metadata(const std::string & dir) {
+    FileMetadata   metadata;
+    const fs::path root   = fs::absolute(dir).lexically_normal();
+    const fs::path folder = root.has_filename() ? root.filename() : root.parent_path().filename();
+    metadata.name         = folder.string();
+
+    if (!fs::exists(root / "README.md")) {
+        return metadata;
+    }
+    const MappedFile  card   = MappedFile::open((root / "README.md").string());
+    const Fields      fields = parse_front_matter(std::string(reinterpret_cast<const char *>(card.data()), card.size()));
+    const std::string name   = first(fields, "model_name");
+    metadata.name            = name.empty() ? metadata.name : name;
+    metadata.license         = first(fields, "license");
+    metadata.license_name    = first(fields, "license_name");
+    metadata.license_link    = first(fields, "license_link");
+    metadata.base_models     = all(fields, "base_model");
+    metadata.datasets        = all(fields, "datasets");
+    metadata.tags            = all(fields, "tags");
+    metadata.languages       = all(fields, "language");
+    return metadata;
+}
+
+void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type, uint64_t n_parameters) {
+    writer.set_str(keys::general_type, type);
+    set_if(writer, keys::general_name, metadata.name);
+    set_if(writer, keys::general_description, metadata.description);
+    writer.set_str(keys::general_size_label, size_label(n_parameters));
+    set_if(writer, keys::general_license, metadata.license);
+    set_if(writer, keys::general_license_name, metadata.license_name);
+    set_if(writer, keys::general_license_link, metadata.license_link);
+    write_sources(writer, "general.base_model", "https://huggingface.co/", metadata.base_models);
+    write_sources(writer, "general.dataset", "https://huggingface.co/datasets/", metadata.datasets);
+    if (!metadata.tags.empty()) {
+        writer.set_str_array(keys::general_tags, metadata.tags);
+    }
+    if (!metadata.languages.empty()) {
+        writer.set_str_array(keys::general_languages, metadata.languages);
+    }
+}
+
+std::string size_label(uint64_t n_parameters) {
+    struct Unit {
+        double       size;
+        const char * letter;
+    };
+    constexpr Unit units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+    const double   n       = double(n_parameters);
+    Unit           unit    = units[3];
+    for (const auto & candidate : units) {
+        if (n > candidate.size) {
+            unit = candidate;
+            break;
+        }
+    }
+    const double scaled = n / unit.size;
+    char         text[32];
+    std::snprintf(text, sizeof text, std::lround(scaled) >= 10 ? "%.0f%s" : "%.1f%s", scaled, unit.letter);
+    return text;
+}
+
+} // namespace penelope

@@ -1,0 +1,35 @@
+// The general.* keys of a converted file: what it is called, how large it is, under which licence and from which base.
+//
+// Input: the README.md model card of a directory (its YAML front matter) and the directory's name. Output: FileMetadata and
+// the keys. Nothing is invented: a field nobody states is left out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class GgufWriter;
+
+struct FileMetadata {
+    std::string              name;
+    std::string              description;
+    std::string              license; // SPDX or the hub's identifier
+    std::string              license_name;
+    std::string              license_link;
+    std::vector<std::string> base_models; // "organization/name"
+    std::vector<std::string> datasets;    // "organization/name"
+    std::vector<std::string> tags;
+    std::vector<std::string> languages;
+};
+
+FileMetadata read_metadata(const std::string & dir);
+
+// general.type, .name, .size_label, ... `type` is "model" or "adapter".
+void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type, uint64_t n_parameters);
+
+// "1.2B", "135M", "439K": at least two digits, as in names of model files.
+std::string size_label(uint64_t n_parameters);
+
+} // namespace penelope

@@ -1,0 +1,63 @@
+// A golden case, converted: tests/golden/<name> (model, LoRA, Penelope modules and what the PyTorch reference computes on
+// them) as GGUF files in a directory of its own.
+//
+//     test::GoldenCase golden("last");
+//     golden.backbone();                            path of the backbone in F32
+//     golden.tensor("K3.ex0.M_2");                  expected values, row-major
+//     golden.json()["examples"][0]["prompt_ids"];
+#pragma once
+
+#include "base/json.h"
+#include "convert/convert.h"
+#include "convert/safetensors.h"
+#include "support/temp_dir.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace penelope::test {
+
+class GoldenCase {
+  public:
+    explicit GoldenCase(const std::string & name)
+        : source_(std::filesystem::path(PENELOPE_TEST_DIR) / "golden" / name),
+          json_(read_json_file((source_ / "expected.json").string())),
+          expected_(SafetensorsReader::open((source_ / "expected.safetensors").string())) {}
+
+    // The directories as they are: "model", "lora", "penelope", and other files of the case.
+    std::string source(const std::string & part) const { return (source_ / part).string(); }
+    // A path for a file of the test's own.
+    std::string file(const std::string & name) const { return dir_.file(name); }
+
+    // Converted on the first call, F32.
+    std::string backbone() const {
+        return once("backbone.gguf", [&](ConvertOptions & options) { options.dir = source("model"); });
+    }
+
+    const Json &              json() const { return json_; }
+    const SafetensorsReader & expected() const { return expected_; }
+    std::vector<float>        tensor(const std::string & name) const { return expected_.read_f32(name); }
+
+    std::vector<int32_t> prompt_ids(size_t example) const { return json_["examples"].at(example)["prompt_ids"]; }
+    std::vector<int32_t> target_ids(size_t example) const { return json_["examples"].at(example)["target_ids"]; }
+
+  private:
+    template <typename Fill> std::string once(const std::string & name, Fill fill) const {
+        ConvertOptions options;
+        options.out_path = file(name);
+        options.type     = "F32";
+        if (!std::filesystem::exists(options.out_path)) {
+            fill(options);
+            convert_directory(options);
+        }
+        return options.out_path;
+    }
+
+    std::filesystem::path source_;
+    TempDir               dir_;
+    Json                  json_;
+    SafetensorsReader     expected_;
+};
+
+} // namespace penelope::test
