@@ -84,6 +84,9 @@ std::string resolve_target(const std::string & path, bool force) {
         target = resolved;
     }
     const fs::file_status status = fs::status(target, ec);
+    if (status.type() == fs::file_type::none) { // neither there nor absent: a name too long, a directory that is closed to us
+        throw Error(ErrorKind::io, shown(path) + ": " + ec.message());
+    }
     if (fs::exists(status)) {
         if (!fs::is_regular_file(status)) {
             throw Error(ErrorKind::io, shown(path) + ": " + (fs::is_directory(status) ? "is a directory" : "is not a regular file"),

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -125,18 +124,18 @@ uint64_t peak_memory() {
 #endif
 }
 
-uint64_t available_memory(const std::string & root) {
+std::optional<uint64_t> available_memory(const std::string & root) {
     uint64_t room = std::min(system_room(root), groups_room(root));
     if (root.empty()) {
         room = std::min(room, address_space_room());
     }
-    return room == unlimited ? 0 : room;
+    return room == unlimited ? std::nullopt : std::optional<uint64_t>(room);
 }
 
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint) {
-    const uint64_t room = available_memory();
-    if (room > 0 && bytes > room) {
-        throw Error(ErrorKind::memory, what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(room) +
+    const std::optional<uint64_t> room = available_memory();
+    if (room && bytes > *room) {
+        throw Error(ErrorKind::memory, what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(*room) +
                     " are available", hint);
     }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace penelope {
@@ -10,9 +11,9 @@ namespace penelope {
 uint64_t peak_memory();
 
 // What this process can still allocate without swapping or being killed: the smallest of what the system calls available,
-// what every enclosing control group (version 1 or 2) leaves, and the address space limit. 0 when nothing is known.
+// what every enclosing control group (version 1 or 2) leaves, and the address space limit. Nothing when none is known.
 // `root` stands before /proc and /sys, for tests; the address space limit is only looked at when it is empty.
-uint64_t available_memory(const std::string & root = "");
+std::optional<uint64_t> available_memory(const std::string & root = "");
 
 // Throws Error(memory) naming `what`, the bytes needed and those available, when they are more. Does nothing when the
 // available memory is not known.

@@ -25,5 +25,6 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
+std::string sha256_file(const std::string & path); // throws like MappedFile::open
 
 } // namespace penelope

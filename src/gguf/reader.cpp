@@ -29,6 +29,12 @@ struct GgufReader::Impl {
 
     int64_t find(std::string_view key) const { return gguf_find_key(gguf.get(), std::string(key).c_str()); }
 
+    // The value that `at` (one of the readers below) finds under the key, if there is one.
+    template <typename T> std::optional<T> find_with(std::string_view key, T (Impl::*at)(std::string_view, int64_t) const) const {
+        const int64_t id = find(key);
+        return id < 0 ? std::nullopt : std::optional<T>((this->*at)(key, id));
+    }
+
     int64_t require(std::string_view key, const char * expected) const {
         const int64_t id = find(key);
         if (id < 0) {
@@ -239,19 +245,31 @@ std::vector<float> GgufReader::get_f32_array(std::string_view key) const {
 }
 
 std::optional<uint32_t> GgufReader::find_u32(std::string_view key) const {
-    return has(key) ? std::optional<uint32_t>(get_u32(key)) : std::nullopt;
+    return impl_->find_with(key, &Impl::u32_at);
 }
 
 std::optional<float> GgufReader::find_f32(std::string_view key) const {
-    return has(key) ? std::optional<float>(get_f32(key)) : std::nullopt;
+    return impl_->find_with(key, &Impl::f32_at);
 }
 
 std::optional<bool> GgufReader::find_bool(std::string_view key) const {
-    return has(key) ? std::optional<bool>(get_bool(key)) : std::nullopt;
+    return impl_->find_with(key, &Impl::bool_at);
 }
 
 std::optional<std::string> GgufReader::find_str(std::string_view key) const {
-    return has(key) ? std::optional<std::string>(get_str(key)) : std::nullopt;
+    return impl_->find_with(key, &Impl::str_at);
+}
+
+std::optional<std::vector<std::string>> GgufReader::find_str_array(std::string_view key) const {
+    return impl_->find_with(key, &Impl::str_array_at);
+}
+
+std::optional<std::vector<int32_t>> GgufReader::find_i32_array(std::string_view key) const {
+    return impl_->find_with(key, &Impl::i32_array_at);
+}
+
+std::optional<std::vector<float>> GgufReader::find_f32_array(std::string_view key) const {
+    return impl_->find_with(key, &Impl::f32_array_at);
 }
 
 const std::vector<GgufTensor> & GgufReader::tensors() const { return impl_->tensors; }

@@ -22,7 +22,7 @@ struct GgufTensor {
     ggml_type    type;
     int64_t      ne[4];  // ggml order, fastest dimension first; 1 beyond n_dims
     int          n_dims;
-    const void * data;   // into the map
+    const void * data;   // into the map, aligned like the file's general.alignment (32 unless the file says otherwise, at least 8)
     size_t       size;   // bytes
     size_t       offset; // bytes from the start of the file
 
@@ -55,6 +55,10 @@ class GgufReader {
     std::optional<float>       find_f32(std::string_view key) const;
     std::optional<bool>        find_bool(std::string_view key) const;
     std::optional<std::string> find_str(std::string_view key) const;
+
+    std::optional<std::vector<std::string>> find_str_array(std::string_view key) const;
+    std::optional<std::vector<int32_t>>     find_i32_array(std::string_view key) const;
+    std::optional<std::vector<float>>       find_f32_array(std::string_view key) const;
 
     // Tensors.
     const std::vector<GgufTensor> & tensors() const; // in file order

@@ -2,7 +2,9 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "base/error.h"
 #include "base/sha256.h"
+#include "support/temp_dir.h"
 
 TEST_CASE("known digests") {
     CHECK(penelope::sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -16,4 +18,13 @@ TEST_CASE("pieces hash like the whole") {
     hash.add("");
     hash.add("bc");
     CHECK(hash.hex() == penelope::sha256_hex("abc"));
+}
+
+TEST_CASE("a file hashes like its bytes") {
+    const penelope::test::TempDir dir;
+    const std::string             large((size_t(33) << 20) + 5, 'x');
+    CHECK(penelope::sha256_file(dir.write("abc", "abc")) == penelope::sha256_hex("abc"));
+    CHECK(penelope::sha256_file(dir.write("empty", "")) == penelope::sha256_hex(""));
+    CHECK(penelope::sha256_file(dir.write("large", large)) == penelope::sha256_hex(large));
+    CHECK_THROWS_AS(penelope::sha256_file(dir.file("missing")), penelope::Error);
 }
