@@ -166,6 +166,9 @@ void safetensors_to_f32(const SafetensorsTensor & tensor, int64_t first, int64_t
     if (first < 0 || n < 0 || first > tensor.n_elements() - n) {
         throw Error(ErrorKind::format, "tensor '" + tensor.name + "': elements out of range");
     }
+    if (n == 0) {
+        return; // data and out may be null, which memcpy must not see
+    }
     const uint8_t * p = tensor.data + size_t(first) * safetensors_type_size(tensor.type);
     switch (tensor.type) {
         case SafetensorsType::f32: std::memcpy(out, p, size_t(n) * sizeof(float)); return;

@@ -45,11 +45,19 @@ constexpr const char * how_smollm2 = "run ggml/fetch smollm2";
 constexpr const char * how_vocab   = "run ggml/fetch llama.cpp";
 
 // SmolLM2-135M-Instruct.Q4_1.gguf
-inline bool        lacks_smollm2() { return lacks("PENELOPE_TEST_SMOLLM2", how_smollm2); }
-inline std::string smollm2_path() { return required_path("PENELOPE_TEST_SMOLLM2", how_smollm2); }
+inline bool lacks_smollm2() {
+    return lacks("PENELOPE_TEST_SMOLLM2", how_smollm2);
+}
+inline std::string smollm2_path() {
+    return required_path("PENELOPE_TEST_SMOLLM2", how_smollm2);
+}
 
 // The folder with llama.cpp's ggml-vocab-*.gguf fixtures
-inline bool        lacks_vocab_dir() { return lacks("PENELOPE_TEST_VOCAB_DIR", how_vocab); }
-inline std::string vocab_dir() { return required_path("PENELOPE_TEST_VOCAB_DIR", how_vocab); }
+inline bool lacks_vocab_dir() {
+    return lacks("PENELOPE_TEST_VOCAB_DIR", how_vocab);
+}
+inline std::string vocab_dir() {
+    return required_path("PENELOPE_TEST_VOCAB_DIR", how_vocab);
+}
 
 } // namespace penelope::test
