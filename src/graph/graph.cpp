@@ -59,6 +59,9 @@ void Graph::expand(Node node) { ggml_build_forward_expand(cgraph_, node); }
 
 void Graph::output(Node node) {
     ggml_set_output(node);
+    if (node->view_src) {
+        ggml_set_output(node->view_src); // its memory is what must stay
+    }
     expand(node);
 }
 

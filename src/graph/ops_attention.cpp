@@ -1,6 +1,7 @@
 // Rotary positions and grouped-query attention.
 #include "graph/ops.h"
 
+#include "graph/nodes.h"
 #include "graph/tape.h"
 
 namespace penelope {
@@ -8,10 +9,19 @@ namespace penelope {
 Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & params) {
     ggml_context * ctx    = g.ctx();
     const int64_t  n_head = x->ne[0] / head_dim;
-    Node heads = ggml_reshape_3d(ctx, x, head_dim, n_head, x->ne[1]); // [head_dim, n_head, rows]
+    Node           heads  = ggml_reshape_3d(ctx, x, head_dim, n_head, x->ne[1]); // [head_dim, n_head, rows]
     Node turned = ggml_rope_ext(ctx, heads, positions, params.factors, params.n_dims, params.mode, params.n_ctx_orig,
                                 params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
-    return ggml_reshape_2d(ctx, turned, x->ne[0], x->ne[1]);
+    Node y      = ggml_reshape_2d(ctx, turned, x->ne[0], x->ne[1]);
+    if (g.tape() && g.tape()->wants(x)) {
+        g.tape()->record(y, [x, positions, head_dim, n_head, params](Graph & graph, Node dy) {
+            Node d_turned = ggml_reshape_3d(graph.ctx(), dy, head_dim, n_head, dy->ne[1]);
+            Node d_heads  = ggml_rope_ext_back(graph.ctx(), d_turned, positions, params.factors, params.n_dims, params.mode,
+                                               params.n_ctx_orig, params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+            graph.tape()->accumulate(graph, x, ggml_reshape_2d(graph.ctx(), d_heads, x->ne[0], x->ne[1]));
+        });
+    }
+    return y;
 }
 
 namespace {
@@ -22,22 +32,75 @@ Node split_heads(Graph & g, Node x, int head_dim) {
     return ggml_view_3d(g.ctx(), x, head_dim, x->ne[1], n, x->nb[1], ggml_row_size(x->type, head_dim), 0);
 }
 
+// The way back, a view that is not contiguous: [head_dim, rows, n] -> [head_dim * n, rows] once copied.
+Node merge_heads(Graph & g, Node heads, int64_t n_head, int64_t rows) {
+    Node split = ggml_reshape_3d(g.ctx(), heads, heads->ne[0], rows, n_head);
+    return ggml_cont_2d(g.ctx(), ggml_permute(g.ctx(), split, 0, 2, 1, 3), heads->ne[0] * n_head, rows);
+}
+
 Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
     Node out = ggml_flash_attn_ext(g.ctx(), split_heads(g, q, shape.head_dim), split_heads(g, k, shape.head_dim),
                                    split_heads(g, v, shape.head_dim), mask, shape.scale, 0.0f, 0.0f);
     return ggml_reshape_2d(g.ctx(), out, q->ne[0], q->ne[1]); // result comes as [head_dim, n_head, n_q]
 }
 
+// Query heads that share a key head lie one after the other, so they fold into its rows: [head_dim, n_q * group, n_head_kv].
+// All products then run over n_head_kv matrices and nothing is broadcast, also not in the backward.
+Node folded_heads(Graph & g, Node x, const AttentionShape & shape) {
+    Node heads = ggml_cont(g.ctx(), split_heads(g, x, shape.head_dim)); // [head_dim, n_q, n_head]
+    return ggml_reshape_3d(g.ctx(), heads, shape.head_dim, heads->ne[1] * (shape.n_head / shape.n_head_kv), shape.n_head_kv);
+}
+
+struct AttentionNodes {
+    Node queries; // [head_dim, n_q * group, n_head_kv]
+    Node keys;    // [head_dim, n_kv, n_head_kv]
+    Node values;  // [head_dim, n_kv, n_head_kv]
+    Node weights; // [n_kv, n_q * group, n_head_kv], the softmax
+};
+
+void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes & a, const AttentionShape & shape, Node dy) {
+    ggml_context * ctx   = g.ctx();
+    Tape &         tape  = *g.tape();
+    Node           d_out = folded_heads(g, dy, shape); // like queries
+    if (tape.wants(v)) {
+        Node dv = ggml_mul_mat(ctx, transpose_copy(g, d_out), transpose_copy(g, a.weights)); // [head_dim, n_kv, n_head_kv]
+        tape.accumulate(g, v, merge_heads(g, dv, shape.n_head_kv, v->ne[1]));
+    }
+    if (!tape.wants(q) && !tape.wants(k)) {
+        return;
+    }
+    Node d_weights = ggml_mul_mat(ctx, a.values, d_out); // like weights
+    Node d_scores  = ggml_soft_max_ext_back(ctx, d_weights, a.weights, shape.scale, 0.0f);
+    if (tape.wants(q)) {
+        Node dq = ggml_mul_mat(ctx, transpose_copy(g, a.keys), d_scores); // like queries
+        tape.accumulate(g, q, merge_heads(g, dq, shape.n_head, q->ne[1]));
+    }
+    if (tape.wants(k)) {
+        Node dk = ggml_mul_mat(ctx, transpose_copy(g, a.queries), transpose_copy(g, d_scores)); // like keys
+        tape.accumulate(g, k, merge_heads(g, dk, shape.n_head_kv, k->ne[1]));
+    }
+}
+
 Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
-    ggml_context * ctx     = g.ctx();
-    Node           queries = split_heads(g, q, shape.head_dim);                    // [head_dim, n_q, n_head]
-    Node           keys    = split_heads(g, k, shape.head_dim);                    // [head_dim, n_kv, n_head_kv]
-    Node           values  = split_heads(g, v, shape.head_dim);
-    Node           scores  = ggml_mul_mat(ctx, keys, queries);                     // [n_kv, n_q, n_head]
-    Node           weights = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
-    Node           columns = ggml_cont(ctx, ggml_transpose(ctx, values));          // [n_kv, head_dim, n_head_kv]
-    Node           heads   = ggml_mul_mat(ctx, columns, weights);                  // [head_dim, n_q, n_head]
-    return ggml_cont_2d(ctx, ggml_permute(ctx, heads, 0, 2, 1, 3), q->ne[0], q->ne[1]);
+    ggml_context * ctx   = g.ctx();
+    const int64_t  n_q   = q->ne[1];
+    const int64_t  n_kv  = k->ne[1];
+    const int64_t  group = shape.n_head / shape.n_head_kv;
+    AttentionNodes a{};
+    a.queries   = folded_heads(g, q, shape);
+    a.keys      = split_heads(g, k, shape.head_dim);
+    a.values    = split_heads(g, v, shape.head_dim);
+    Node scores = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, a.keys, a.queries), n_kv, n_q, shape.n_head);
+    Node soft   = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
+    a.weights   = ggml_reshape_3d(ctx, soft, n_kv, n_q * group, shape.n_head_kv);
+    Node out    = ggml_mul_mat(ctx, transpose_copy(g, a.values), a.weights); // like queries
+    Node y      = merge_heads(g, out, shape.n_head, n_q);
+
+    Tape * tape = g.tape();
+    if (tape->wants(q) || tape->wants(k) || tape->wants(v)) {
+        tape->record(y, [q, k, v, a, shape](Graph & graph, Node dy) { attention_backward(graph, q, k, v, a, shape, dy); });
+    }
+    return y;
 }
 
 } // namespace

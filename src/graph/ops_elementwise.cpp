@@ -1,24 +1,130 @@
-// Element-wise operations.
+// Element-wise operations. dy is the gradient of the result y throughout.
 #include "graph/ops.h"
+
+#include "graph/nodes.h"
+#include "graph/tape.h"
 
 namespace penelope {
 
-Node add(Graph & g, Node a, Node b) { return ggml_add(g.ctx(), a, b); }
+Node add(Graph & g, Node a, Node b) {
+    Node   y    = ggml_add(g.ctx(), a, b);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(a) || tape->wants(b))) {
+        tape->record(y, [a, b](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, a, dy);
+            if (graph.tape()->wants(b)) {
+                graph.tape()->accumulate(graph, b, sum_to(graph, dy, b));
+            }
+        });
+    }
+    return y;
+}
 
-Node sub(Graph & g, Node a, Node b) { return ggml_sub(g.ctx(), a, b); }
+Node sub(Graph & g, Node a, Node b) {
+    Node   y    = ggml_sub(g.ctx(), a, b);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(a) || tape->wants(b))) {
+        tape->record(y, [a, b](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, a, dy);
+            if (graph.tape()->wants(b)) {
+                graph.tape()->accumulate(graph, b, ggml_neg(graph.ctx(), sum_to(graph, dy, b)));
+            }
+        });
+    }
+    return y;
+}
 
-Node mul(Graph & g, Node a, Node b) { return ggml_mul(g.ctx(), a, b); }
+Node mul(Graph & g, Node a, Node b) {
+    Node   y    = ggml_mul(g.ctx(), a, b);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(a) || tape->wants(b))) {
+        tape->record(y, [a, b](Graph & graph, Node dy) {
+            if (graph.tape()->wants(a)) {
+                graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, b));
+            }
+            if (graph.tape()->wants(b)) {
+                graph.tape()->accumulate(graph, b, sum_to(graph, ggml_mul(graph.ctx(), dy, a), b));
+            }
+        });
+    }
+    return y;
+}
 
-Node mul_scalar(Graph & g, Node a, Node b) { return ggml_mul(g.ctx(), a, b); }
+Node mul_scalar(Graph & g, Node a, Node b) {
+    Node   y    = ggml_mul(g.ctx(), a, b);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(a) || tape->wants(b))) {
+        tape->record(y, [a, b](Graph & graph, Node dy) {
+            if (graph.tape()->wants(a)) {
+                graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, b));
+            }
+            if (graph.tape()->wants(b)) {
+                graph.tape()->accumulate(graph, b, ggml_sum(graph.ctx(), ggml_mul(graph.ctx(), dy, a)));
+            }
+        });
+    }
+    return y;
+}
 
-Node scale(Graph & g, Node a, float factor, float offset) { return ggml_scale_bias(g.ctx(), a, factor, offset); }
+Node scale(Graph & g, Node a, float factor, float offset) {
+    Node y = ggml_scale_bias(g.ctx(), a, factor, offset);
+    if (g.tape() && g.tape()->wants(a)) {
+        g.tape()->record(y, [a, factor](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, a, factor == 1.0f ? dy : ggml_scale(graph.ctx(), dy, factor));
+        });
+    }
+    return y;
+}
 
-Node tanh(Graph & g, Node a) { return ggml_tanh(g.ctx(), a); }
+Node tanh(Graph & g, Node a) {
+    Node y = ggml_tanh(g.ctx(), a);
+    if (g.tape() && g.tape()->wants(a)) {
+        g.tape()->record(y, [a, y](Graph & graph, Node dy) {
+            ggml_context * ctx   = graph.ctx();
+            Node           slope = ggml_scale_bias(ctx, ggml_sqr(ctx, y), -1.0f, 1.0f); // 1 - y^2
+            graph.tape()->accumulate(graph, a, ggml_mul(ctx, slope, dy));
+        });
+    }
+    return y;
+}
 
-Node sigmoid(Graph & g, Node a) { return ggml_sigmoid(g.ctx(), a); }
+Node sigmoid(Graph & g, Node a) {
+    Node y = ggml_sigmoid(g.ctx(), a);
+    if (g.tape() && g.tape()->wants(a)) {
+        g.tape()->record(y, [a, y](Graph & graph, Node dy) {
+            ggml_context * ctx   = graph.ctx();
+            Node           slope = ggml_mul(ctx, ggml_scale_bias(ctx, y, -1.0f, 1.0f), y); // (1 - y) y
+            graph.tape()->accumulate(graph, a, ggml_mul(ctx, slope, dy));
+        });
+    }
+    return y;
+}
 
-Node silu(Graph & g, Node a) { return ggml_silu(g.ctx(), a); }
+Node silu(Graph & g, Node a) {
+    Node y = ggml_silu(g.ctx(), a);
+    if (g.tape() && g.tape()->wants(a)) {
+        g.tape()->record(y, [a](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, a, ggml_silu_back(graph.ctx(), dy, a));
+        });
+    }
+    return y;
+}
 
-Node swiglu(Graph & g, Node gate, Node up) { return ggml_swiglu_split(g.ctx(), gate, up); }
+Node swiglu(Graph & g, Node gate, Node up) {
+    Node   y    = ggml_swiglu_split(g.ctx(), gate, up);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(gate) || tape->wants(up))) {
+        tape->record(y, [gate, up](Graph & graph, Node dy) {
+            ggml_context * ctx = graph.ctx();
+            if (graph.tape()->wants(up)) {
+                graph.tape()->accumulate(graph, up, ggml_swiglu_split(ctx, gate, dy));
+            }
+            if (graph.tape()->wants(gate)) {
+                graph.tape()->accumulate(graph, gate, ggml_silu_back(ctx, ggml_mul(ctx, dy, up), gate));
+            }
+        });
+    }
+    return y;
+}
 
 } // namespace penelope

@@ -1,14 +1,58 @@
 // Normalizations over the features of each row.
 #include "graph/ops.h"
 
+#include "graph/nodes.h"
+#include "graph/tape.h"
+
 namespace penelope {
 
 Node rms_norm(Graph & g, Node x, Node weight, float eps) {
-    return ggml_mul(g.ctx(), ggml_rms_norm(g.ctx(), x, eps), weight);
+    Node   unit = ggml_rms_norm(g.ctx(), x, eps);
+    Node   y    = ggml_mul(g.ctx(), unit, weight);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(x) || tape->wants(weight))) {
+        tape->record(y, [x, weight, unit, eps](Graph & graph, Node dy) {
+            ggml_context * ctx = graph.ctx();
+            if (graph.tape()->wants(weight)) {
+                graph.tape()->accumulate(graph, weight, sum_to(graph, ggml_mul(ctx, dy, unit), weight));
+            }
+            if (graph.tape()->wants(x)) {
+                graph.tape()->accumulate(graph, x, ggml_rms_norm_back(ctx, ggml_mul(ctx, dy, weight), x, eps));
+            }
+        });
+    }
+    return y;
 }
 
+namespace {
+
+// Takes the mean of each row away from it.
+Node centred(Graph & g, Node x) { return ggml_sub(g.ctx(), x, ggml_mean(g.ctx(), x)); }
+
+} // namespace
+
 Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps) {
-    return ggml_add(g.ctx(), ggml_mul(g.ctx(), ggml_norm(g.ctx(), x, eps), weight), bias);
+    Node   unit = ggml_norm(g.ctx(), x, eps);
+    Node   y    = ggml_add(g.ctx(), ggml_mul(g.ctx(), unit, weight), bias);
+    Tape * tape = g.tape();
+    if (tape && (tape->wants(x) || tape->wants(weight) || tape->wants(bias))) {
+        tape->record(y, [x, weight, bias, unit, eps](Graph & graph, Node dy) {
+            ggml_context * ctx = graph.ctx();
+            if (graph.tape()->wants(bias)) {
+                graph.tape()->accumulate(graph, bias, sum_to(graph, dy, bias));
+            }
+            if (graph.tape()->wants(weight)) {
+                graph.tape()->accumulate(graph, weight, sum_to(graph, ggml_mul(ctx, dy, unit), weight));
+            }
+            if (graph.tape()->wants(x)) {
+                // LayerNorm is RMSNorm of the centred row, and centring is its own transpose.
+                Node d_unit = ggml_mul(ctx, dy, weight);
+                Node dx     = centred(graph, ggml_rms_norm_back(ctx, d_unit, centred(graph, x), eps));
+                graph.tape()->accumulate(graph, x, dx);
+            }
+        });
+    }
+    return y;
 }
 
 } // namespace penelope

@@ -1,5 +1,9 @@
 #include "graph/tape.h"
 
+#include "graph/nodes.h"
+
+#include <algorithm>
+
 namespace penelope {
 
 void Tape::watch(Node leaf) {
@@ -7,15 +11,26 @@ void Tape::watch(Node leaf) {
     leaves_.push_back(leaf);
 }
 
-bool Tape::wants(const ggml_tensor * node) const { return node && wanted_.count(node) > 0; }
+bool Tape::wants(const ggml_tensor * node) const { return node && (owns(node) || (outer_ && outer_->wants(node))); }
 
 void Tape::record(Node result, Rule rule) {
-    wanted_[result] = true;
-    entries_.push_back({result, std::move(rule)});
+    record(std::vector<Node>{result},
+           [rule = std::move(rule)](Graph & graph, const std::vector<Node> & gradients) { rule(graph, gradients.front()); });
+}
+
+void Tape::record(std::vector<Node> results, RuleOfMany rule) {
+    for (Node result : results) {
+        wanted_[result] = true;
+    }
+    entries_.push_back({std::move(results), std::move(rule)});
 }
 
 void Tape::accumulate(Graph & graph, Node node, Node gradient) {
     if (!wants(node)) {
+        return;
+    }
+    if (!owns(node)) {
+        outer_->accumulate(graph, node, gradient);
         return;
     }
     GGML_ASSERT(ggml_are_same_shape(node, gradient));
@@ -24,24 +39,130 @@ void Tape::accumulate(Graph & graph, Node node, Node gradient) {
     }
     Node & sum = gradients_[node];
     sum        = sum ? ggml_add(graph.ctx(), sum, gradient) : gradient;
+    // At once, whenever it is used: what it was made from is then free, also when `node` lies far back.
+    graph.expand(sum);
 }
 
-void Tape::backward(Graph & graph, Node result, Node gradient) {
-    accumulate(graph, result, gradient);
-    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-        const auto found = gradients_.find(entry->result);
-        if (found == gradients_.end()) {
-            continue;
+void Tape::accumulate_slice(Graph & graph, Node node, int dim, int64_t first, Node gradient) {
+    if (!wants(node)) {
+        return;
+    }
+    if (!owns(node)) {
+        outer_->accumulate_slice(graph, node, dim, first, gradient);
+        return;
+    }
+    graph.expand(gradient);
+    slices_[node].push_back({dim, first, gradient});
+}
+
+// The gradient of `node` with everything that arrived; null when nothing did.
+Node Tape::settle(Graph & graph, Node node) {
+    const auto   found  = gradients_.find(node);
+    Node         sum    = found == gradients_.end() ? nullptr : found->second;
+    const auto   pieces = slices_.find(node);
+    if (pieces == slices_.end()) {
+        return sum;
+    }
+    ggml_context *     ctx    = graph.ctx();
+    std::vector<Slice> slices = std::move(pieces->second);
+    slices_.erase(pieces);
+    std::stable_sort(slices.begin(), slices.end(), [](const Slice & a, const Slice & b) { return a.first < b.first; });
+
+    // Into zeros a slice that meets no other is copied. Everything written in place is written into a node made here.
+    const int  dim  = slices.front().dim;
+    const bool copy = !sum && std::all_of(slices.begin(), slices.end(), [dim](const Slice & s) { return s.dim == dim; });
+    bool       own  = !sum;
+    int64_t    end  = 0;
+    sum             = sum ? sum : zeros_like(graph, node);
+    for (const Slice & slice : slices) {
+        const size_t offset = size_t(slice.first) * node->nb[slice.dim];
+        if (copy && slice.first >= end) {
+            sum = ggml_set_2d_inplace(ctx, sum, slice.gradient, sum->nb[1], offset);
+        } else if (own) {
+            sum = ggml_acc_inplace(ctx, sum, slice.gradient, sum->nb[1], sum->nb[2], sum->nb[3], offset);
+        } else {
+            sum = ggml_acc(ctx, sum, slice.gradient, sum->nb[1], sum->nb[2], sum->nb[3], offset);
+            own = true;
         }
-        const Node arrived = found->second;
-        // Rules come in the reverse order of use, so this gradient is complete: settle it before going on.
-        graph.expand(arrived);
-        entry->rule(graph, arrived);
+        end = std::max(end, slice.first + slice.gradient->ne[slice.dim]);
+    }
+    graph.expand(sum);
+    gradients_[node] = sum;
+    return sum;
+}
+
+void Tape::expect_product(Node weight) {
+    Product & product = products_[weight];
+    if (product.n_expected == 0 && product.x.empty()) {
+        product_weights_.push_back(weight);
+    }
+    product.n_expected++;
+}
+
+void Tape::accumulate_product(Graph & graph, Node weight, Node x, Node dy) {
+    Product & product = products_[weight];
+    product.x.push_back(x);
+    product.dy.push_back(dy);
+    if (--product.n_expected == 0) {
+        build_product(graph, weight);
+    }
+}
+
+void Tape::build_product(Graph & graph, Node weight) {
+    Product & product = products_[weight];
+    if (product.x.empty()) {
+        return;
+    }
+    Node x_t  = transposed_rows(graph, product.x);  // [rows, n_in]
+    Node dy_t = transposed_rows(graph, product.dy); // [rows, n_out]
+    product.x.clear();
+    product.dy.clear();
+    accumulate(graph, weight, ggml_mul_mat(graph.ctx(), x_t, dy_t)); // [n_in, n_out]
+}
+
+Node Tape::transposed(Graph & graph, Node node) { return transposed_rows(graph, {node}); }
+
+Node Tape::transposed_rows(Graph & graph, const std::vector<Node> & parts) {
+    Node & copy = transposed_[parts];
+    if (!copy) {
+        copy = transpose_copy(graph, join_rows(graph, parts));
+    }
+    return copy;
+}
+
+bool Tape::is_one(const ggml_tensor * node) const { return (one_ && node == one_) || (outer_ && outer_->is_one(node)); }
+
+void Tape::backward(Graph & graph, Node result, Node gradient) {
+    if (!gradient) {
+        one_     = ggml_fill(graph.ctx(), result, 1.0f);
+        gradient = one_;
+    }
+    backward(graph, std::vector<Node>{result}, {gradient});
+}
+
+void Tape::backward(Graph & graph, const std::vector<Node> & results, const std::vector<Node> & gradients) {
+    for (size_t i = 0; i < results.size(); i++) {
+        if (gradients[i]) {
+            accumulate(graph, results[i], gradients[i]);
+        }
+    }
+    for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+        // Rules come in the reverse order of use, so these gradients are complete: settle them before going on.
+        std::vector<Node> arrived;
+        bool              any = false;
+        for (Node result : entry->results) {
+            arrived.push_back(settle(graph, result));
+            any = any || arrived.back();
+        }
+        if (any) {
+            entry->rule(graph, arrived);
+        }
+    }
+    for (Node weight : product_weights_) {
+        build_product(graph, weight);
     }
     for (Node leaf : leaves_) {
-        if (Node sum = this->gradient(leaf)) {
-            graph.expand(sum);
-        }
+        settle(graph, leaf);
     }
 }
 

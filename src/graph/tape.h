@@ -2,11 +2,13 @@
 // gradient of its result, the rule adds nodes for the gradients of its inputs. backward() runs the rules last to first.
 //
 // Gradients have the shape of their tensor, are F32 and contiguous. A tensor used several times gets the sum.
+// A tape inside another one (checkpoint() in graph/checkpoint.h) keeps what was recorded on it and hands everything else on.
 #pragma once
 
 #include "graph/graph.h"
 
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +17,12 @@ namespace penelope {
 class Tape {
   public:
     using Rule = std::function<void(Graph & graph, Node gradient)>;
+    // One gradient per result, null for a result nothing was derived from.
+    using RuleOfMany = std::function<void(Graph & graph, const std::vector<Node> & gradients)>;
+
+    explicit Tape(Tape * outer = nullptr) : outer_(outer) {}
+    Tape(const Tape &)             = delete;
+    Tape & operator=(const Tape &) = delete;
 
     // Declares a leaf (weight, input) whose gradient is wanted.
     void watch(Node leaf);
@@ -22,27 +30,69 @@ class Tape {
     // True when `node` is watched or computed from something watched; null is never wanted.
     bool wants(const ggml_tensor * node) const;
 
-    // Says that `result` was computed from watched things and how its gradient goes on. Called by operations only.
-    void record(Node result, Rule rule);
-
-    // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
-    void accumulate(Graph & graph, Node node, Node gradient);
-
     // Seeds `result` with `gradient` and builds all gradient nodes into the graph, expanding as it goes.
-    void backward(Graph & graph, Node result, Node gradient);
+    // Without a gradient the seed is one: `result` is a loss.
+    void backward(Graph & graph, Node result, Node gradient = nullptr);
+    void backward(Graph & graph, const std::vector<Node> & results, const std::vector<Node> & gradients);
 
     // What backward() found for a watched leaf; null when nothing reached it.
     Node gradient(const ggml_tensor * node) const;
 
+    // --- for operations only
+
+    // Says that `result` was computed from watched things and how its gradient goes on.
+    void record(Node result, Rule rule);
+    void record(std::vector<Node> results, RuleOfMany rule);
+
+    // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
+    void accumulate(Graph & graph, Node node, Node gradient);
+
+    // The same for the part of `node` that starts at `first` along dimension `dim` (0 features, 1 rows); the rest gets nothing.
+    void accumulate_slice(Graph & graph, Node node, int dim, int64_t first, Node gradient);
+
+    // For the gradient of W [n_in, n_out] in W x: expect_product() once per use when it is recorded, accumulate_product() once
+    // per use in its rule with x [n_in, rows] and the gradient dy [n_out, rows] of the product. All uses of a weight become one
+    // product over all their rows, built when the last one has arrived.
+    void expect_product(Node weight);
+    void accumulate_product(Graph & graph, Node weight, Node x, Node dy);
+
+    // A contiguous copy of the transpose of a matrix, made once.
+    Node transposed(Graph & graph, Node node);
+
+    // True for the seed of a backward() without a gradient: a rule may leave out the multiplication.
+    bool is_one(const ggml_tensor * node) const;
+
   private:
     struct Entry {
-        Node result;
-        Rule rule;
+        std::vector<Node> results;
+        RuleOfMany        rule;
     };
-    std::vector<Entry>                             entries_;
-    std::vector<Node>                              leaves_;
-    std::unordered_map<const ggml_tensor *, bool>  wanted_;
-    std::unordered_map<const ggml_tensor *, Node>  gradients_;
+    struct Slice {
+        int     dim;
+        int64_t first;
+        Node    gradient;
+    };
+    struct Product {
+        int               n_expected = 0;
+        std::vector<Node> x;
+        std::vector<Node> dy;
+    };
+
+    bool owns(const ggml_tensor * node) const { return wanted_.count(node) > 0; }
+    Node settle(Graph & graph, Node node);
+    void build_product(Graph & graph, Node weight);
+    Node transposed_rows(Graph & graph, const std::vector<Node> & parts);
+
+    Tape *                                                     outer_;
+    Node                                                       one_ = nullptr;
+    std::vector<Entry>                                         entries_;
+    std::vector<Node>                                          leaves_;
+    std::unordered_map<const ggml_tensor *, bool>              wanted_;
+    std::unordered_map<const ggml_tensor *, Node>              gradients_;
+    std::unordered_map<const ggml_tensor *, std::vector<Slice>> slices_;
+    std::map<const ggml_tensor *, Product>                     products_;
+    std::vector<Node>                                          product_weights_; // in the order met
+    std::map<std::vector<Node>, Node>                          transposed_;
 };
 
 } // namespace penelope

@@ -1,0 +1,27 @@
+#include "graph/nodes.h"
+
+namespace penelope {
+
+Node transpose_copy(Graph & g, Node x) { return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x)); }
+
+Node join_rows(Graph & g, const std::vector<Node> & parts) {
+    // As a balanced tree every row is copied log2(parts) times instead of once per part.
+    std::vector<Node> level = parts;
+    while (level.size() > 1) {
+        std::vector<Node> next;
+        for (size_t i = 0; i + 1 < level.size(); i += 2) {
+            next.push_back(ggml_concat(g.ctx(), level[i], level[i + 1], 1));
+        }
+        if (level.size() % 2 != 0) {
+            next.push_back(level.back());
+        }
+        level = std::move(next);
+    }
+    return level.front();
+}
+
+Node sum_to(Graph & g, Node x, Node like) { return ggml_are_same_shape(x, like) ? x : ggml_repeat_back(g.ctx(), x, like); }
+
+Node zeros_like(Graph & g, Node node) { return ggml_fill(g.ctx(), node, 0.0f); }
+
+} // namespace penelope

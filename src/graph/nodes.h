@@ -1,0 +1,22 @@
+// Node builders shared by the operations and the tape. They only put nodes down and record nothing.
+#pragma once
+
+#include "graph/graph.h"
+
+#include <vector>
+
+namespace penelope {
+
+// A contiguous transpose of each matrix of x: [a, b, n] -> [b, a, n].
+Node transpose_copy(Graph & g, Node x);
+
+// Matrices of equal ne0, one after the other.
+Node join_rows(Graph & g, const std::vector<Node> & parts);
+
+// Sums x over whatever was broadcast when a tensor of the shape of `like` met one of the shape of x.
+Node sum_to(Graph & g, Node x, Node like);
+
+// Zeros in the shape of an F32 node.
+Node zeros_like(Graph & g, Node node);
+
+} // namespace penelope
