@@ -32,11 +32,9 @@ Node concat_features(Graph & g, Node a, Node b) {
     Tape * tape = g.tape();
     if (tape && (tape->wants(a) || tape->wants(b))) {
         tape->record(y, [a, b](Graph & graph, Node dy) {
-            for (Node part : {a, b}) {
-                const size_t offset = part == a ? 0 : size_t(a->ne[0]) * dy->nb[0];
-                Node         slice  = ggml_view_2d(graph.ctx(), dy, part->ne[0], dy->ne[1], dy->nb[1], offset);
-                graph.tape()->accumulate(graph, part, slice);
-            }
+            const size_t middle = size_t(a->ne[0]) * dy->nb[0];
+            graph.tape()->accumulate(graph, a, ggml_view_2d(graph.ctx(), dy, a->ne[0], dy->ne[1], dy->nb[1], 0));
+            graph.tape()->accumulate(graph, b, ggml_view_2d(graph.ctx(), dy, b->ne[0], dy->ne[1], dy->nb[1], middle));
         });
     }
     return y;
