@@ -27,7 +27,11 @@ FileResult convert_directory(const ConvertOptions & options) {
         throw Error(ErrorKind::not_found, options.dir + ": no such directory", "convert takes the directory of a model or adapter");
     }
     FileResult result;
-    if (fs::exists(dir / "config.json")) {
+    if (fs::exists(dir / "penelope_config.json")) {
+        result = convert_penelope(options);
+    } else if (fs::exists(dir / "adapter_config.json")) {
+        result = convert_lora(options);
+    } else if (fs::exists(dir / "config.json")) {
         result = convert_model(options);
     } else {
         throw Error(ErrorKind::unsupported, options.dir + ": has none of config.json, adapter_config.json, penelope_config.json",

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "gguf/keys.h"
+#include "gguf/reader.h"
 #include "gguf/writer.h"
 
 #include <nlohmann/json.hpp>
@@ -151,6 +152,39 @@ HfLlamaConfig parse_hf_llama_config(const json & config, const std::string & pat
     if (!pad.empty()) {
         out.pad_token_id = pad[0];
     }
+    return out;
+}
+
+HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf) {
+    const std::string architecture = gguf.get_str(keys::general_architecture);
+    if (architecture != "llama") {
+        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture '" + architecture + "' is not supported here",
+                    "supported is 'llama'");
+    }
+    const auto    key = [](const char * name) { return keys::arch("llama", name); };
+    HfLlamaConfig out;
+    out.n_layer        = gguf.get_u32(key(keys::block_count));
+    out.n_context      = gguf.get_u32(key(keys::context_length));
+    out.n_embd         = gguf.get_u32(key(keys::embedding_length));
+    out.n_ff           = gguf.get_u32(key(keys::feed_forward_length));
+    out.n_head         = gguf.get_u32(key(keys::head_count));
+    out.n_head_kv      = gguf.find_u32(key(keys::head_count_kv)).value_or(out.n_head);
+    out.head_dim_given = gguf.has(key(keys::key_length));
+    out.rms_epsilon    = gguf.get_f32(key(keys::layer_norm_rms_epsilon));
+    out.rope_theta     = double(gguf.find_f32(key(keys::rope_freq_base)).value_or(10000.0f));
+    if (out.n_head == 0 || out.n_head_kv == 0 || out.n_head % out.n_head_kv != 0 || out.n_embd == 0 || out.n_layer == 0) {
+        fail(gguf.path(), "its layer or head counts are impossible");
+    }
+    out.head_dim = gguf.find_u32(key(keys::key_length)).value_or(out.n_embd / out.n_head);
+    if (out.head_dim == 0 || out.head_dim % 2 != 0) {
+        fail(gguf.path(), "its head dimension is impossible");
+    }
+    const GgufTensor * embedding = gguf.find_tensor("token_embd.weight");
+    if (!embedding || embedding->n_dims != 2 || embedding->ne[1] > INT32_MAX) {
+        fail(gguf.path(), "tensor 'token_embd.weight' is missing or misshapen");
+    }
+    out.n_vocab = uint32_t(embedding->ne[1]);
+    out.tied    = gguf.find_tensor("output.weight") == nullptr;
     return out;
 }
 

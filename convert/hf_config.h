@@ -13,6 +13,7 @@
 
 namespace penelope {
 
+class GgufReader;
 class GgufWriter;
 
 // Frequency scaling as introduced with Llama 3.1: long wavelengths are stretched by `factor`.
@@ -47,7 +48,10 @@ struct HfLlamaConfig {
 // `path` only serves error messages.
 HfLlamaConfig parse_hf_llama_config(const nlohmann::json & config, const std::string & path);
 
-// The inverse, for going back to PyTorch.
+// From a backbone GGUF, without rope scaling and token ids. Throws for other architectures.
+HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf);
+
+// The inverse of parse_hf_llama_config, for going back to PyTorch.
 nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config);
 
 // general.architecture and llama.* keys.

@@ -2,7 +2,9 @@
 // them) as GGUF files in a directory of its own.
 //
 //     test::GoldenCase golden("last");
-//     golden.backbone();                            path of the backbone in F32
+//     golden.backbone();                            paths of the files in F32, made on the first call
+//     golden.lora();
+//     golden.sidecar();                             modules and LoRA pairs
 //     golden.tensor("K3.ex0.M_2");                  expected values, row-major
 //     golden.json()["examples"][0]["prompt_ids"];
 #pragma once
@@ -33,6 +35,20 @@ class GoldenCase {
     // Converted on the first call, F32.
     std::string backbone() const {
         return once("backbone.gguf", [&](ConvertOptions & options) { options.dir = source("model"); });
+    }
+
+    std::string lora() const {
+        return once("lora.gguf", [&](ConvertOptions & options) {
+            options.dir       = source("lora");
+            options.base_path = backbone();
+        });
+    }
+    std::string sidecar() const {
+        return once("sidecar.gguf", [&](ConvertOptions & options) {
+            options.dir       = source("penelope");
+            options.lora_dir  = source("lora");
+            options.base_path = backbone();
+        });
     }
 
     const Json &              json() const { return json_; }

@@ -1,0 +1,193 @@
+#include "convert/peft_lora.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/json.h"
+#include "convert/llama_layout.h"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <regex>
+
+namespace penelope {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A dictionary of patterns as PEFT uses them: the key matches the end of the module name at a dot.
+class Patterns {
+  public:
+    Patterns(const Json & config, const char * field, const std::string & path) {
+        if (!config.contains(field) || config[field].is_null()) {
+            return;
+        }
+        if (!config[field].is_object()) {
+            throw Error(ErrorKind::format, path + ": " + field + " is not an object");
+        }
+        for (const auto & [pattern, value] : config[field].items()) {
+            if (!value.is_number() || !(value.get<double>() > 0)) {
+                throw Error(ErrorKind::format, path + ": " + field + " has a value that is not a positive number");
+            }
+            try {
+                list_.emplace_back(std::regex("(.*\\.)?(" + pattern + ")"), value.get<double>());
+            } catch (const std::regex_error &) {
+                throw Error(ErrorKind::format, path + ": " + field + " has the pattern " + in_quotes(pattern));
+            }
+        }
+    }
+
+    double find(const std::string & module, double fallback) const {
+        for (const auto & [pattern, value] : list_) {
+            if (std::regex_match(module, pattern)) {
+                return value;
+            }
+        }
+        return fallback;
+    }
+
+  private:
+    std::vector<std::pair<std::regex, double>> list_;
+};
+
+bool is_set(const Json & config, const char * field) {
+    if (!config.contains(field)) {
+        return false;
+    }
+    const Json & value = config[field];
+    return !(value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty()));
+}
+
+// Options that change what the weights mean and that a pair of matrices cannot express.
+void refuse_unsupported(const Json & config, const std::string & path) {
+    if (json_get<std::string>(config, "peft_type", path) != "LORA") {
+        throw Error(ErrorKind::unsupported, path + ": peft_type is not LORA");
+    }
+    for (const char * field : {"use_dora", "fan_in_fan_out", "modules_to_save", "lora_bias", "layer_replication", "alora_invocation_tokens",
+                               "trainable_token_indices", "target_parameters", "use_qalora", "use_bdlora"}) {
+        if (is_set(config, field)) {
+            throw Error(ErrorKind::unsupported, path + ": " + field + " is not supported", "only plain LoRA pairs can be converted");
+        }
+    }
+    if (json_find<std::string>(config, "bias", path).value_or("none") != "none") {
+        throw Error(ErrorKind::unsupported, path + ": trained biases are not supported");
+    }
+}
+
+// "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight" -> "model.layers.0.mlp.up_proj" and 'A'; false for other names.
+bool split_peft_name(const std::string & name, std::string & module, char & half) {
+    static const std::regex form("base_model\\.model\\.(.*)\\.lora_([AB])(\\.default)?\\.weight");
+    std::smatch             match;
+    if (!std::regex_match(name, match, form)) {
+        return false;
+    }
+    module = match[1];
+    half   = match[2].str()[0];
+    return true;
+}
+
+struct Halves {
+    const SafetensorsTensor * a = nullptr;
+    const SafetensorsTensor * b = nullptr;
+};
+
+// By layer and position in the layer, so that the output does not depend on the order of the source.
+using Order = std::pair<uint32_t, const LlamaModule *>;
+
+std::map<Order, Halves> collect_pairs(const SafetensorsReader & weights, const HfLlamaConfig & base) {
+    std::map<Order, Halves> pairs;
+    for (const auto & tensor : weights.tensors()) {
+        std::string name;
+        char        half  = 0;
+        uint32_t    layer = 0;
+        if (!split_peft_name(tensor.name, name, half)) {
+            throw Error(ErrorKind::unsupported, weights.path() + ": tensor " + in_quotes(tensor.name) + " is not half of a LoRA pair");
+        }
+        const LlamaModule * module = find_hf_module(name, layer);
+        if (!module || !module->takes_lora || layer >= base.n_layer) {
+            throw Error(ErrorKind::unsupported, weights.path() + ": tensor " + in_quotes(tensor.name) + " belongs to no layer of the base");
+        }
+        Halves & entry = pairs[{layer, module}];
+        (half == 'A' ? entry.a : entry.b) = &tensor;
+    }
+    return pairs;
+}
+
+} // namespace
+
+PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
+    const std::string path   = (fs::path(dir) / "adapter_config.json").string();
+    const Json        config = read_json_file(path);
+    refuse_unsupported(config, path);
+    const double   rank    = json_get<double>(config, "r", path);
+    const double   alpha   = json_get<double>(config, "lora_alpha", path);
+    const bool     rslora  = json_find<bool>(config, "use_rslora", path).value_or(false);
+    const Patterns ranks(config, "rank_pattern", path);
+    const Patterns alphas(config, "alpha_pattern", path);
+
+    const std::string weights_path = (fs::path(dir) / "adapter_model.safetensors").string();
+    PeftLora          lora{SafetensorsReader::open(weights_path), json_find<std::string>(config, "base_model_name_or_path", path).value_or(""), 0, {}};
+
+    std::vector<double>      wanted_alphas; // the alpha that alone would scale the pair right
+    std::map<double, size_t> votes;
+    for (const auto & [order, halves] : collect_pairs(lora.weights, base)) {
+        const auto & [layer, module] = order;
+        const std::string hf_name    = hf_tensor_name(*module, layer);
+        const std::string name       = hf_name.substr(0, hf_name.size() - 7); // without ".weight"
+        if (!halves.a || !halves.b) {
+            throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " is not complete");
+        }
+        const ModuleShape shape = llama_module_shape(*module, base);
+        const auto        r     = int64_t(ranks.find(name, rank));
+        if (halves.a->shape != std::vector<int64_t>{r, shape.columns} || halves.b->shape != std::vector<int64_t>{shape.rows, r}) {
+            throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " has shapes " + format_shape(halves.a->shape) +
+                                               " and " + format_shape(halves.b->shape) + ", expected " + format_shape({r, shape.columns}) +
+                                               " and " + format_shape({shape.rows, r}));
+        }
+        const double a = alphas.find(name, alpha);
+        wanted_alphas.push_back(rslora ? a * std::sqrt(double(r)) : a);
+        votes[wanted_alphas.back()]++;
+        lora.pairs.push_back({gguf_tensor_name(*module, layer), r, halves.a, halves.b,
+                              module->order == RowOrder::same ? 0 : base.head_dim, 1.0f});
+    }
+    if (lora.pairs.empty()) {
+        throw Error(ErrorKind::format, weights_path + ": holds no LoRA pair");
+    }
+    double chosen = wanted_alphas[0];
+    for (const auto & [value, n] : votes) {
+        chosen = n > votes[chosen] ? value : chosen;
+    }
+    lora.alpha = float(chosen);
+    for (size_t i = 0; i < lora.pairs.size(); i++) {
+        lora.pairs[i].b_factor = wanted_alphas[i] == chosen ? 1.0f : float(wanted_alphas[i] / chosen);
+    }
+    return lora;
+}
+
+std::vector<TensorJob> lora_jobs(const PeftLora & lora) {
+    std::vector<TensorJob> jobs;
+    for (const auto & pair : lora.pairs) {
+        TensorJob a{pair.base_tensor + ".lora_a", {pair.a->shape[1], pair.rank}, GGML_TYPE_F32, {}, nullptr, {}};
+        a.read = [source = pair.a, width = pair.a->shape[1]](int64_t first, int64_t n, float * out) {
+            safetensors_to_f32(*source, first * width, n * width, out);
+        };
+        TensorJob b{pair.base_tensor + ".lora_b", {pair.rank, pair.b->shape[0]}, GGML_TYPE_F32, {}, nullptr, {}};
+        b.read = [pair](int64_t first, int64_t n, float * out) {
+            for (int64_t i = 0; i < n; i++) {
+                const int64_t row = pair.head_dim == 0 ? first + i : hf_row_of_gguf_row(first + i, pair.head_dim);
+                safetensors_to_f32(*pair.b, row * pair.rank, pair.rank, out + i * pair.rank);
+            }
+            if (pair.b_factor != 1.0f) {
+                for (int64_t i = 0; i < n * pair.rank; i++) {
+                    out[i] *= pair.b_factor;
+                }
+            }
+        };
+        jobs.push_back(std::move(a));
+        jobs.push_back(std::move(b));
+    }
+    return jobs;
+}
+
+} // namespace penelope

@@ -1,0 +1,42 @@
+// A PEFT LoRA directory (adapter_config.json, adapter_model.safetensors) in the terms of a llama.cpp LoRA GGUF, and back.
+//
+// llama.cpp knows one alpha per file and scales every pair by alpha / rank. PEFT has rank and alpha per module and may divide
+// by sqrt(rank). The alpha that suits most pairs goes into the file; the B of any other pair is multiplied by what is left.
+#pragma once
+
+#include "convert/hf_config.h"
+#include "convert/safetensors.h"
+#include "convert/tensor_stream.h"
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class GgufReader;
+
+struct PeftPair {
+    std::string               base_tensor; // "blk.0.attn_q.weight"
+    int64_t                   rank;
+    const SafetensorsTensor * a; // [rank, n_in], row-major
+    const SafetensorsTensor * b; // [n_out, rank], row-major
+    uint32_t                  head_dim;   // B rows to reorder inside heads of this size; 0: as they are
+    float                     b_factor;   // see above; 1 leaves the bytes alone
+};
+
+struct PeftLora {
+    SafetensorsReader     weights;
+    std::string           base_model; // base_model_name_or_path, may be empty
+    float                 alpha;
+    std::vector<PeftPair> pairs; // by layer and module
+};
+
+PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base);
+
+// Two jobs per pair: "<base tensor>.lora_a" [n_in, rank] and "<base tensor>.lora_b" [rank, n_out]. F32, to be retyped.
+std::vector<TensorJob> lora_jobs(const PeftLora & lora);
+
+// Writes the pairs of a LoRA or sidecar GGUF as a PEFT directory. The directory is made; its files must not exist.
+void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name, const std::string & dir, bool force);
+
+} // namespace penelope

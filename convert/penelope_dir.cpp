@@ -1,0 +1,133 @@
+#include "convert/penelope_dir.h"
+
+#include "base/error.h"
+#include "base/format.h"
+
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+uint32_t get_count(const Json & object, const char * field, const std::string & path) {
+    const int64_t value = json_get<int64_t>(object, field, path);
+    if (value < 0 || value > INT32_MAX) {
+        throw Error(ErrorKind::format, path + ": " + field + " is " + std::to_string(value));
+    }
+    return uint32_t(value);
+}
+
+std::string text_or(const Json & object, const char * field, const std::string & fallback, const std::string & path) {
+    return json_find<std::string>(object, field, path).value_or(fallback);
+}
+
+// JSON kept as text inside the GGUF file stands as an object in the directory.
+std::string embedded_json(const Json & config, const char * field) {
+    return config.contains(field) && !config[field].is_null() ? dump_json(config[field]) : "";
+}
+
+} // namespace
+
+SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base, const std::string & path) {
+    if (!config.is_object()) {
+        throw Error(ErrorKind::format, path + ": not a JSON object");
+    }
+    SidecarConfig out;
+    out.version         = get_count(config, "version", path);
+    out.method          = json_get<std::string>(config, "method", path);
+    out.k_max           = get_count(config, "k_max", path);
+    out.k_default       = get_count(config, "k_default", path);
+    out.prompt_template = text_or(config, "prompt_template", out.prompt_template, path);
+    out.answer_prefix   = text_or(config, "answer_prefix", out.answer_prefix, path);
+    out.task            = text_or(config, "task", "", path);
+    out.train_config    = embedded_json(config, "train_config");
+    out.eval_results    = embedded_json(config, "eval_results");
+    if (out.method == "penelope") {
+        if (!config.contains("interval") || !config["interval"].is_array() || config["interval"].size() != 2) {
+            throw Error(ErrorKind::format, path + ": interval is not a pair of layers");
+        }
+        const Json interval = {{"interval start", config["interval"][0]}, {"interval end", config["interval"][1]}};
+        out.interval_start  = get_count(interval, "interval start", path);
+        out.interval_end    = get_count(interval, "interval end", path);
+        out.n_memory        = get_count(config, "memory_count", path);
+        out.n_readout       = get_count(config, "readout_count", path);
+        out.time_length     = get_count(config, "time_length", path);
+        out.adapter_length  = get_count(config, "adapter_length", path);
+        out.transition      = text_or(config, "transition", "gru", path);
+    }
+
+    out.base = base;
+    if (config.contains("base")) {
+        const Json & stated = config["base"];
+        if (!stated.is_object()) {
+            throw Error(ErrorKind::format, path + ": base is not an object");
+        }
+        const auto count_or = [&](const char * field, uint32_t fallback) {
+            return stated.contains(field) ? get_count(stated, field, path) : fallback;
+        };
+        out.base.name             = text_or(stated, "name", base.name, path);
+        out.base.architecture     = text_or(stated, "architecture", base.architecture, path);
+        out.base.block_count      = count_or("block_count", base.block_count);
+        out.base.embedding_length = count_or("embedding_length", base.embedding_length);
+        out.base.vocab_size       = count_or("vocab_size", base.vocab_size);
+        out.base.tokens_sha256    = text_or(stated, "tokens_sha256", base.tokens_sha256, path);
+        check_base(out, base);
+    }
+    check_sidecar_config(out, path);
+    return out;
+}
+
+OrderedJson penelope_config_json(const SidecarConfig & config) {
+    OrderedJson out;
+    out["version"] = config.version;
+    out["method"]  = config.method;
+    if (config.method == "penelope") {
+        out["interval"]      = {config.interval_start, config.interval_end};
+        out["memory_count"]  = config.n_memory;
+        out["readout_count"] = config.n_readout;
+    }
+    out["k_max"]     = config.k_max;
+    out["k_default"] = config.k_default;
+    if (config.method == "penelope") {
+        out["time_length"]    = config.time_length;
+        out["adapter_length"] = config.adapter_length;
+        out["transition"]     = config.transition;
+    }
+    out["prompt_template"]          = config.prompt_template;
+    out["answer_prefix"]            = config.answer_prefix;
+    out["task"]                     = config.task;
+    out["base"]["name"]             = config.base.name;
+    out["base"]["architecture"]     = config.base.architecture;
+    out["base"]["block_count"]      = config.base.block_count;
+    out["base"]["embedding_length"] = config.base.embedding_length;
+    out["base"]["vocab_size"]       = config.base.vocab_size;
+    out["base"]["tokens_sha256"]    = config.base.tokens_sha256;
+    if (!config.train_config.empty()) {
+        out["train_config"] = OrderedJson::parse(config.train_config);
+    }
+    if (!config.eval_results.empty()) {
+        out["eval_results"] = OrderedJson::parse(config.eval_results);
+    }
+    return out;
+}
+
+std::vector<TensorJob> module_jobs(const SafetensorsReader & weights, const SidecarConfig & config) {
+    std::vector<TensorJob> jobs;
+    std::set<std::string>  known;
+    for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
+        const SafetensorsTensor & source = weights.get(shape.name, {shape.ne.rbegin(), shape.ne.rend()});
+        const int64_t             width  = shape.ne[0];
+        TensorJob                 job{shape.name, shape.ne, GGML_TYPE_F32, {}, nullptr, {}};
+        job.read = [&source, width](int64_t first, int64_t n, float * out) { safetensors_to_f32(source, first * width, n * width, out); };
+        jobs.push_back(std::move(job));
+        known.insert(shape.name);
+    }
+    for (const auto & tensor : weights.tensors()) {
+        if (!known.count(tensor.name)) {
+            throw Error(ErrorKind::format, weights.path() + ": tensor " + in_quotes(tensor.name) + " is not part of the method " + config.method);
+        }
+    }
+    return jobs;
+}
+
+} // namespace penelope

@@ -1,0 +1,86 @@
+// The Penelope sidecar: a GGUF file with the modules, the LoRA pairs and the facts needed to run them on the right base.
+//
+// Three kinds of file carry these keys and tensors:
+//   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA, modules by the names
+//             of sidecar_tensor_shapes().
+//   bundle    general.type = "penelope-bundle": all keys and tensors of a backbone (general.architecture, tokenizer, ...)
+//             and, beside them, the keys and tensors of one sidecar. One file runs alone.
+//   neither   any other GGUF file.
+// Reader, writer, trainer and inference share the table of tensors below.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class GgufReader;
+class GgufWriter;
+
+// What a sidecar remembers of its base, and what a base file says of itself.
+struct BaseFacts {
+    std::string name;             // for people, never compared
+    std::string architecture;
+    uint32_t    block_count      = 0;
+    uint32_t    embedding_length = 0;
+    uint32_t    vocab_size       = 0;
+    std::string tokens_sha256;    // of the vocabulary, see tokens_sha256(); may be empty in a sidecar
+};
+
+struct SidecarConfig {
+    uint32_t    version         = 1;
+    std::string method          = "penelope"; // or "coconut"
+    uint32_t    interval_start  = 0;          // s; layers [s, e) are repeated
+    uint32_t    interval_end    = 0;          // e
+    uint32_t    n_memory        = 8;          // m
+    uint32_t    n_readout       = 2;          // q
+    uint32_t    k_max           = 8;
+    uint32_t    k_default       = 6;
+    uint32_t    time_length     = 1024;       // h
+    uint32_t    adapter_length  = 256;        // b
+    std::string transition      = "gru";      // or "overwrite"
+    std::string prompt_template = "{question}\n";
+    std::string answer_prefix   = "### ";
+    std::string task;
+    float       lora_alpha      = 0;          // 0: the file holds no LoRA pairs
+    BaseFacts   base;
+    std::string train_config;                 // JSON, may be empty
+    std::string eval_results;                 // JSON, may be empty
+};
+
+// Interval, module sizes and transition only exist for "penelope"; the other keys for both methods. Throws Error(format)
+// naming the field when a value is impossible by itself or against the base facts in the same config.
+void check_sidecar_config(const SidecarConfig & config, const std::string & origin);
+
+bool is_sidecar(const GgufReader & file);
+bool is_bundle(const GgufReader & file);
+
+// From a sidecar or a bundle; checked.
+SidecarConfig read_sidecar_config(const GgufReader & file);
+// The penelope.* keys and adapter.lora.alpha. general.* and adapter.type are the caller's, see write_sidecar_identity().
+void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config);
+// general.type = adapter, adapter.type = penelope, general.architecture = that of the base.
+void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config);
+
+struct TensorShape {
+    std::string          name;
+    std::vector<int64_t> ne; // ggml order
+};
+
+// Every module tensor of the method at model width d, LoRA pairs aside.
+std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d);
+// True for "<base tensor>.lora_a" and "<base tensor>.lora_b".
+bool is_lora_tensor(const std::string & name);
+
+// All tensors of the table present with their shapes, nothing unknown beside them and the LoRA pairs (in a bundle: and the
+// backbone), LoRA pairs complete, every value finite. Throws Error(format) naming the tensor.
+void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config);
+
+BaseFacts read_base_facts(const GgufReader & base);
+// Of the token texts in order, each closed by a NUL byte; lower-case hexadecimal.
+std::string tokens_sha256(const std::vector<std::string> & tokens);
+// Throws Error(format) listing every field in which the base differs from the one the sidecar was made for.
+void check_base(const SidecarConfig & config, const BaseFacts & base);
+
+} // namespace penelope
