@@ -4,6 +4,15 @@ namespace penelope {
 
 Node transpose_copy(Graph & g, Node x) { return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x)); }
 
+Node decoded(Graph & g, Node x) {
+    if (!ggml_is_quantized(x->type)) {
+        return x;
+    }
+    // Every backend decodes all types when it gathers rows; few do when they copy.
+    Node all = ggml_cast(g.ctx(), ggml_arange(g.ctx(), 0.0f, float(x->ne[1]), 1.0f), GGML_TYPE_I32);
+    return ggml_get_rows(g.ctx(), x, all);
+}
+
 Node join_rows(Graph & g, const std::vector<Node> & parts) {
     // As a balanced tree every row is copied log2(parts) times instead of once per part.
     std::vector<Node> level = parts;

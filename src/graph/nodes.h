@@ -10,6 +10,9 @@ namespace penelope {
 // A contiguous transpose of each matrix of x: [a, b, n] -> [b, a, n].
 Node transpose_copy(Graph & g, Node x);
 
+// A matrix of any type as one that can be transposed: quantized rows become F32, others stay as they are.
+Node decoded(Graph & g, Node x);
+
 // Matrices of equal ne0, one after the other.
 Node join_rows(Graph & g, const std::vector<Node> & parts);
 

@@ -10,7 +10,6 @@ namespace {
 
 // [n_out, n_in] for dx = W^T dy.
 Node weight_transposed(Graph & g, const Linear & layer) {
-    ggml_context * ctx = g.ctx();
     if (g.tape()->wants(layer.weight)) {
         return g.tape()->transposed(g, layer.weight);
     }
@@ -18,13 +17,7 @@ Node weight_transposed(Graph & g, const Linear & layer) {
         return layer.transposed;
     }
     // Made anew for every use: whoever keeps no transposes is short of memory.
-    Node weight = layer.weight;
-    if (ggml_is_quantized(weight->type)) {
-        // Every backend decodes all types when it gathers rows; few do when they copy.
-        Node all = ggml_cast(ctx, ggml_arange(ctx, 0.0f, float(weight->ne[1]), 1.0f), GGML_TYPE_I32);
-        weight   = ggml_get_rows(ctx, weight, all);
-    }
-    return transpose_copy(g, weight);
+    return transpose_copy(g, decoded(g, layer.weight));
 }
 
 void linear_backward(Graph & g, const Linear & layer, Node x, Node low, Node dy) {
