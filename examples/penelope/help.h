@@ -1,0 +1,17 @@
+// Help texts made from the tables of options and commands.
+#pragma once
+
+#include "commands.h"
+
+#include <string>
+
+namespace penelope {
+
+// width: columns to fill; bold: emphasize headings.
+std::string program_help(size_t width, bool bold);
+std::string command_help(const Command & command, size_t width, bool bold);
+
+// Everything as one Markdown page.
+std::string help_markdown();
+
+} // namespace penelope

@@ -1,0 +1,126 @@
+// penelope: one program, many commands. Finds the command, runs it, turns errors into messages and exit codes:
+// 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+#include "commands.h"
+#include "graph/device.h"
+#include "help.h"
+#include "interrupt.h"
+#include "output.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <new>
+
+namespace penelope {
+
+namespace {
+
+constexpr int exit_failed      = 1;
+constexpr int exit_usage       = 2;
+constexpr int exit_interrupted = 130;
+
+std::vector<std::string> command_names() {
+    std::vector<std::string> names;
+    for (const Command & command : command_table()) {
+        names.emplace_back(command.name);
+    }
+    return names;
+}
+
+std::string version_text() {
+    return "penelope " PENELOPE_VERSION "\n" + ggml_version_text();
+}
+
+void print_devices(Terminal & terminal) {
+    std::vector<OrderedJson> rows;
+    for (const DeviceInfo & device : list_devices()) {
+        rows.push_back({ { "device", device.name },
+                         { "description", device.description },
+                         { "memory free", format_bytes(device.memory_free) },
+                         { "memory total", format_bytes(device.memory_total) } });
+    }
+    terminal.write(format_table(rows, TableFormat::markdown));
+}
+
+// "help", "help run" and "help --markdown" in the words of the options.
+int print_help(const std::vector<std::string> & args, Terminal & terminal) {
+    if (args.size() > 1 && args[1] == "--markdown") {
+        terminal.write(help_markdown());
+        return 0;
+    }
+    const Command * command = args.size() > 1 && args[1][0] != '-' ? find_command(args[1]) : nullptr;
+    if (args.size() > 1 && args[1][0] != '-' && command == nullptr) {
+        parse_options({ args[1] }, command_names()); // throws, naming the nearest
+    }
+    terminal.write(command != nullptr ? command_help(*command, terminal.width(), terminal.color_out())
+                                      : program_help(terminal.width(), terminal.color_out()));
+    return 0;
+}
+
+int dispatch(const std::vector<std::string> & args, Terminal & terminal) {
+    if (!args.empty() && args[0] == "help") {
+        return print_help(args, terminal);
+    }
+    const Options options = parse_options(args, command_names());
+    terminal.configure(options);
+    if (options.flag("version")) {
+        terminal.line(version_text());
+        return 0;
+    }
+    if (options.flag("list-devices")) {
+        print_devices(terminal);
+        return 0;
+    }
+    const Command * command = find_command(options.command());
+    if (options.flag("help")) {
+        return print_help(command != nullptr ? std::vector<std::string>{ "help", command->name }
+                                             : std::vector<std::string>{ "help" },
+                          terminal);
+    }
+    if (command == nullptr) {
+        throw UsageError("penelope: no command given", "'penelope --help' lists the commands");
+    }
+    return command->function(options, terminal);
+}
+
+int report(const Error & error, int code, bool json, Terminal & terminal) {
+    terminal.progress("");
+    if (json) {
+        try {
+            terminal.line(dump_json(error_json(error)));
+            return code;
+        } catch (const Error &) {
+            // stdout is gone: stderr has to do.
+        }
+    }
+    terminal.error(error);
+    return code;
+}
+
+int run_program(const std::vector<std::string> & args) {
+    Terminal terminal;
+    install_interrupt_handler();
+    // Known before parsing, which may be what fails.
+    const bool json = std::find(args.begin(), args.end(), "--json") != args.end();
+    try {
+        return dispatch(args, terminal);
+    } catch (const UsageError & error) {
+        return report(error, exit_usage, json, terminal);
+    } catch (const Error & error) {
+        return report(error, error.kind == ErrorKind::cancelled ? exit_interrupted : exit_failed, json, terminal);
+    } catch (const std::bad_alloc &) {
+        return report(
+            Error(ErrorKind::memory, "memory: there is not enough of it", "a smaller --ctx-size or model needs less"),
+            exit_failed, json, terminal);
+    } catch (const std::exception & error) {
+        return report(Error(ErrorKind::io, std::string("internal: ") + error.what()), exit_failed, json, terminal);
+    }
+}
+
+} // namespace
+
+} // namespace penelope
+
+int main(int argc, char ** argv) {
+    return penelope::run_program(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,214 @@
+#include "option_table.h"
+
+#include <cctype>
+#include <sstream>
+
+namespace penelope {
+
+namespace {
+
+std::vector<std::string> words(const std::string & text) {
+    std::istringstream       in(text);
+    std::vector<std::string> out;
+    for (std::string word; in >> word;) {
+        out.push_back(word);
+    }
+    return out;
+}
+
+bool belongs_to(const OptionRow & row, std::string_view command) {
+    for (const std::string & word : words(row.commands)) {
+        if (word == "*" || word == command) {
+            return true;
+        }
+    }
+    return false;
+}
+
+constexpr OptionKind flag     = OptionKind::flag;
+constexpr OptionKind integer  = OptionKind::integer;
+constexpr OptionKind number   = OptionKind::number;
+constexpr OptionKind text     = OptionKind::text;
+constexpr OptionKind choice   = OptionKind::choice;
+constexpr OptionKind steps    = OptionKind::steps;
+constexpr OptionKind argument = OptionKind::argument;
+
+constexpr const char * g_arguments  = "Arguments";
+constexpr const char * g_model      = "Model";
+constexpr const char * g_prompt     = "Prompt";
+constexpr const char * g_data       = "Data";
+constexpr const char * g_generation = "Generation";
+constexpr const char * g_output     = "Output";
+constexpr const char * g_measuring  = "Measuring";
+constexpr const char * g_general    = "General";
+
+constexpr const char * file_types = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q4_K_M or Q5_K_M";
+
+} // namespace
+
+const std::vector<OptionRow> & option_table() {
+    static const std::string types = std::string("type of most weights: ") + file_types;
+
+    // clang-format off
+    static const std::vector<OptionRow> table = {
+        // Arguments.
+        { "file", "", argument, "FILE", "", "1", g_arguments, "info", "a GGUF file of any kind" },
+        { "dir", "", argument, "DIR", "", "1", g_arguments, "convert",
+          "Hugging Face model, PEFT adapter or Penelope directory" },
+        { "in", "", argument, "IN", "", "1", g_arguments, "quantize", "backbone or sidecar GGUF" },
+        { "target", "", argument, "OUT", "", "1", g_arguments, "quantize", "the file to write" },
+        { "type", "", argument, "TYPE", "", "1", g_arguments, "quantize", types.c_str() },
+        { "file", "", argument, "SIDECAR", "", "1", g_arguments, "export",
+          "sidecar or LoRA; with --as hf the backbone itself" },
+        { "what", "", argument, "WHAT", "", "1", g_arguments, "data",
+          "listops, prosqa or prontoqa to generate; audit to check files for repeated ids and questions" },
+        { "path", "", argument, "PATH", "", "", g_arguments, "data", "with audit: a directory or files", true },
+
+        // Model.
+        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export",
+          "backbone GGUF, or a bundle that holds everything" },
+        { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval",
+          "Penelope or Coconut sidecar trained for this backbone" },
+        { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval",
+          "LoRA adapter, with its scale (default 1); may be repeated", true },
+        { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat bench eval",
+          "rows of context; 0: the smaller of 4096 and the model's own" },
+        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval",
+          "storage of keys and values" },
+
+        // Prompt.
+        { "prompt", "-p", text, "TEXT", "", "", g_prompt, "run", "the prompt; without -p, -f and --batch it is read from stdin" },
+        { "file", "-f", text, "FILE", "", "", g_prompt, "run",
+          "read the prompt from a file; one newline at its end is dropped" },
+        { "batch", "", text, "FILE.jsonl", "", "", g_prompt, "run",
+          "answer many: one {\"id\", \"prompt\"} or {\"id\", \"question\"} a line in, one JSON result a line out; - is stdin" },
+        { "system", "-sys --system-prompt", text, "TEXT", "", "", g_prompt, "chat",
+          "system message at the head of the conversation (models without a sidecar)" },
+        { "raw", "", flag, "", "", "", g_prompt, "run chat", "no template at all: the text goes to the model as it is" },
+        { "cot", "", flag, "", "", "", g_prompt, "run chat",
+          "answer with visible steps, using only the sidecar's LoRA" },
+
+        // Generation.
+        { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "run",
+          "latent steps, 0 to the sidecar's k_max (default: its k_default); 0-6 or 1,3,5 answers once for each" },
+        { "latent-steps", "-K", integer, "N", "", "0..", g_generation, "chat",
+          "latent steps, 0 to the sidecar's k_max (default: its k_default)" },
+        { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "run chat",
+          "new tokens at most; -1: until the model stops or the context is full" },
+        { "temp", "--temperature", number, "T", "0", "0..", g_generation, "run chat", "temperature; 0 is greedy" },
+        { "top-k", "", integer, "K", "40", "0..", g_generation, "run chat", "sample among the K best tokens; 0: all" },
+        { "top-p", "", number, "P", "0.95", "0..1", g_generation, "run chat",
+          "sample among the best tokens that hold this much probability; 1: all" },
+        { "min-p", "", number, "P", "0.05", "0..1", g_generation, "run chat",
+          "leave out tokens below this fraction of the best one's probability; 0: none" },
+        { "seed", "-s", integer, "S", "0", "0..", g_generation, "run chat", "seed of the sampler" },
+
+        // Output of run.
+        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval", "print JSON on stdout, errors included" },
+        { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
+          "write a line per latent step: norms, cosines, alpha, the top tokens of each state" },
+        { "dump", "", text, "FILE.safetensors", "", "", g_output, "run",
+          "write the intermediate tensors of the first prompt" },
+
+        // Files.
+        { "tensors", "", flag, "", "", "", g_output, "info", "list every tensor" },
+        { "out", "-o --output", text, "OUT.gguf", "", "", g_output, "convert", "the file to write" },
+        { "out", "-o --output", text, "DIR", "", "", g_output, "export",
+          "the directory or file to write" },
+        { "as", "", choice, "KIND", "", "penelope|peft|lora|merged|bundle|hf", g_output, "export",
+          "penelope: directory for PyTorch; peft: PEFT directory; lora: GGUF adapter for llama.cpp; merged: backbone with "
+          "the LoRA folded in; bundle: everything in one file; hf: Hugging Face directory of the backbone" },
+        { "type", "", text, "TYPE", "", "", g_output, "convert", types.c_str() },
+        { "base", "", text, "BASE.gguf", "", "", g_model, "convert", "the backbone an adapter belongs to" },
+        { "lora", "", text, "DIR", "", "", g_model, "convert", "PEFT directory to put into the sidecar" },
+        { "tensor-type", "", text, "PATTERN=TYPE", "", "", g_output, "quantize",
+          "type of the tensors whose name matches; may be repeated", true },
+        { "allow-requantize", "", flag, "", "", "", g_output, "quantize", "quantize a file that is quantized already" },
+        { "dry-run", "", flag, "", "", "", g_output, "quantize", "only say what would be written" },
+
+        // Data.
+        { "out", "-o --output", text, "DIR", "", "", g_output, "data", "the directory for train, valid and test.jsonl" },
+        { "seed", "-s", integer, "S", "0", "0..", g_data, "data", "seed of the generator" },
+        { "train", "", integer, "N", "", "0..", g_data, "data", "examples to train on" },
+        { "valid", "", integer, "N", "", "0..", g_data, "data", "examples to validate on" },
+        { "test", "", integer, "N", "", "0..", g_data, "data", "examples to test on" },
+
+        // Bench.
+        { "shape", "", choice, "NAME", "", "llama-3.2-1b|qwen3.5-0.8b|smollm2-135m", g_model, "bench",
+          "a backbone of this shape with random weights, instead of -m" },
+        { "type", "", text, "TYPE", "Q8_0", "", g_model, "bench", "type of the weights of --shape" },
+        { "prompt", "-p", integer, "N", "512", "0..", g_measuring, "bench", "prompt tokens; 0 leaves the row out" },
+        { "gen", "-n", integer, "N", "64", "0..", g_measuring, "bench", "generated tokens; 0 leaves the row out" },
+        { "methods", "", text, "LIST", "", "", g_measuring, "bench",
+          "compare ways to answer, e.g. penelope:5,coconut:8,cot:69 (latent steps, or visible tokens for cot)" },
+        { "phases", "", flag, "", "", "", g_measuring, "bench", "split the time before the answer" },
+        { "repetitions", "-r", integer, "N", "5", "1..1000", g_measuring, "bench", "measured runs; one more to warm up" },
+        { "format", "-o --output", choice, "FORMAT", "md", "md|csv|json", g_output, "bench", "form of the table" },
+
+        { "force", "", flag, "", "", "", g_output, "run convert quantize export data", "replace existing files" },
+
+        // General.
+        { "threads", "-t", integer, "N", "0", "0..1024", g_general, "*", "threads; 0: the physical cores available" },
+        { "device", "-dev", text, "NAME", "auto", "", g_general, "*", "where to compute, see --list-devices" },
+        { "list-devices", "", flag, "", "", "", g_general, "*", "list the devices and exit" },
+        { "config", "", text, "FILE.toml", "", "", g_general, "*",
+          "read options from a file whose keys are long flag names; flags and environment go first" },
+        { "color", "", choice, "WHEN", "auto", "auto|on|off", g_general, "*", "colour on terminals" },
+        { "verbose", "-v", flag, "", "", "", g_general, "*", "say more on stderr" },
+        { "quiet", "-q", flag, "", "", "", g_general, "*", "only errors on stderr" },
+        { "help", "-h", flag, "", "", "", g_general, "*", "show this help and exit" },
+        { "version", "", flag, "", "", "", g_general, "*", "show the versions of penelope, ggml and its backends and exit" },
+    };
+    // clang-format on
+    return table;
+}
+
+std::vector<const OptionRow *> command_options(std::string_view command) {
+    std::vector<const OptionRow *> rows;
+    for (const OptionRow & row : option_table()) {
+        if (belongs_to(row, command)) {
+            rows.push_back(&row);
+        }
+    }
+    return rows;
+}
+
+std::vector<std::string> other_spellings(const OptionRow & row) {
+    return words(row.also);
+}
+
+std::string environment_name(const OptionRow & row) {
+    std::string name = "PENELOPE_";
+    for (const char * c = row.name; *c != '\0'; ++c) {
+        name += *c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    }
+    return name;
+}
+
+std::string foreign_flag_hint(std::string_view flag_text) {
+    struct Foreign {
+        const char * flag;
+        const char * hint;
+    };
+    static const Foreign foreign[] = {
+        { "-ngl", "--device NAME chooses where the model runs; all layers go there" },
+        { "--n-gpu-layers", "--device NAME chooses where the model runs; all layers go there" },
+        { "--gpu-layers", "--device NAME chooses where the model runs; all layers go there" },
+        { "-cnv", "use 'penelope chat'" },
+        { "-no-cnv", "use 'penelope run'" },
+        { "-i", "use 'penelope chat'" },
+        { "-st", "use 'penelope run'" },
+        { "-ctv", "--kv-type sets the type of keys and values together" },
+        { "-hf", "download the GGUF first and give it with -m" },
+        { "-ub", "the batch size is chosen by the program" },
+        { "-fa", "flash attention is used where it pays" },
+    };
+    for (const Foreign & row : foreign) {
+        if (flag_text == row.flag) {
+            return row.hint;
+        }
+    }
+    return "";
+}
+
+} // namespace penelope

@@ -1,0 +1,209 @@
+// Typed access to option values and the checks every value passes.
+#include "options.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+namespace penelope {
+
+namespace {
+
+constexpr int max_step = 1000;
+
+template <typename T> std::optional<T> parse_number(std::string_view text) {
+    T          value{};
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+std::optional<bool> parse_flag(std::string_view text) {
+    for (const char * word : { "true", "1", "on", "yes" }) {
+        if (text == word) {
+            return true;
+        }
+    }
+    for (const char * word : { "false", "0", "off", "no" }) {
+        if (text == word) {
+            return false;
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<std::string> split(const std::string & text, char separator) {
+    std::vector<std::string> parts;
+    size_t                   start = 0;
+    for (size_t end = 0; end != std::string::npos; start = end + 1) {
+        end = text.find(separator, start);
+        parts.push_back(text.substr(start, end - start));
+    }
+    return parts;
+}
+
+// "lo..hi" with either end missing.
+std::pair<double, double> number_limits(const std::string & limits) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    const size_t dots     = limits.find("..");
+    if (dots == std::string::npos) {
+        return { -infinity, infinity };
+    }
+    const std::string low  = limits.substr(0, dots);
+    const std::string high = limits.substr(dots + 2);
+    return { low.empty() ? -infinity : std::stod(low), high.empty() ? infinity : std::stod(high) };
+}
+
+std::string limits_text(const std::string & limits) {
+    const auto [low, high] = number_limits(limits);
+    const size_t dots      = limits.find("..");
+    const bool   has_low   = low > -std::numeric_limits<double>::infinity();
+    const bool   has_high  = high < std::numeric_limits<double>::infinity();
+    if (has_low && has_high) {
+        return "has to lie between " + limits.substr(0, dots) + " and " + limits.substr(dots + 2);
+    }
+    return has_low ? "has to be at least " + limits.substr(0, dots) : "has to be at most " + limits.substr(dots + 2);
+}
+
+template <typename T> std::string check_number(const OptionRow & row, const std::string & value, const char * what) {
+    const std::optional<T> parsed = parse_number<T>(value);
+    if (!parsed) {
+        return "'" + value + "' is not " + what;
+    }
+    const auto [low, high] = number_limits(row.limits);
+    const double as_double = static_cast<double>(*parsed);
+    if (!(as_double >= low && as_double <= high)) {
+        return "'" + value + "' " + limits_text(row.limits);
+    }
+    return "";
+}
+
+// "0-2,5" -> 0 1 2 5; nullopt when the text is no such list.
+std::optional<std::vector<int>> parse_steps(const std::string & text) {
+    std::vector<int> out;
+    for (const std::string & part : split(text, ',')) {
+        const size_t dash = part.find('-');
+        const auto   low  = parse_number<int>(part.substr(0, dash));
+        const auto   high = dash == std::string::npos ? low : parse_number<int>(part.substr(dash + 1));
+        if (!low || !high || *low < 0 || *high < *low || *high > max_step) {
+            return std::nullopt;
+        }
+        for (int k = *low; k <= *high; ++k) {
+            out.push_back(k);
+        }
+    }
+    return out;
+}
+
+// What is wrong with a value of this row; "" when nothing is.
+std::string check_value(const OptionRow & row, const std::string & value) {
+    switch (row.kind) {
+        case OptionKind::integer: return check_number<int64_t>(row, value, "a whole number");
+        case OptionKind::number: return check_number<double>(row, value, "a number");
+        case OptionKind::flag: return parse_flag(value) ? "" : "'" + value + "' is neither true nor false";
+        case OptionKind::choice: {
+            const std::vector<std::string> choices = split(row.limits, '|');
+            if (std::find(choices.begin(), choices.end(), value) != choices.end()) {
+                return "";
+            }
+            return "'" + value + "' is not one of " + join(choices, ", ");
+        }
+        case OptionKind::steps:
+            return parse_steps(value) ? "" : "'" + value + "' is not a number, a range (0-6) or a list (1,3,5)";
+        case OptionKind::text:
+        case OptionKind::argument: return "";
+    }
+    return "";
+}
+
+} // namespace
+
+const OptionRow & Options::row(std::string_view name) const {
+    for (const OptionRow * candidate : command_options(command_)) {
+        if (name == candidate->name) {
+            return *candidate;
+        }
+    }
+    throw std::logic_error("command '" + command_ + "' has no option '" + std::string(name) + "'");
+}
+
+void Options::set(const OptionRow & row, const std::vector<std::string> & values, OptionSource source,
+                  const std::string & where) {
+    const std::string label = row.kind == OptionKind::argument ? std::string(row.value) : "--" + std::string(row.name);
+    for (const std::string & value : values) {
+        const std::string wrong = check_value(row, value);
+        if (!wrong.empty()) {
+            throw UsageError(label + ": " + wrong + (where.empty() ? "" : " (from " + where + ")"),
+                             option_help_line(row));
+        }
+    }
+    if (values.size() > 1 && !row.repeats && source != OptionSource::flag) {
+        throw UsageError(label + ": a list, but it takes one value (from " + where + ")", option_help_line(row));
+    }
+    const auto found = values_.find(row.name);
+    if (found == values_.end() || found->second.source < source) {
+        values_.insert_or_assign(row.name, Value{ values, source });
+    }
+}
+
+bool Options::given(std::string_view name) const {
+    row(name);
+    return values_.find(name) != values_.end();
+}
+
+OptionSource Options::source(std::string_view name) const {
+    row(name);
+    const auto found = values_.find(name);
+    return found == values_.end() ? OptionSource::fallback : found->second.source;
+}
+
+std::string Options::single(std::string_view name) const {
+    const OptionRow & r     = row(name);
+    const auto        found = values_.find(name);
+    // The last of several flags counts, as everywhere.
+    return found == values_.end() || found->second.values.empty() ? r.fallback : found->second.values.back();
+}
+
+bool Options::flag(std::string_view name) const {
+    const std::string value = single(name);
+    return parse_flag(value).value_or(false);
+}
+
+std::string Options::text(std::string_view name) const {
+    return single(name);
+}
+
+int64_t Options::integer(std::string_view name) const {
+    return parse_number<int64_t>(single(name)).value_or(0);
+}
+
+double Options::number(std::string_view name) const {
+    return parse_number<double>(single(name)).value_or(0);
+}
+
+std::vector<std::string> Options::list(std::string_view name) const {
+    row(name);
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::vector<std::string>{} : found->second.values;
+}
+
+std::vector<int> Options::steps(std::string_view name) const {
+    return parse_steps(single(name)).value_or(std::vector<int>{});
+}
+
+std::string Options::required(std::string_view name) const {
+    const OptionRow & r = row(name);
+    if (!given(name)) {
+        const std::string label = r.kind == OptionKind::argument ? std::string(r.value) : "--" + std::string(name);
+        throw UsageError(command_ + ": " + label + " is missing", option_help_line(r));
+    }
+    return single(name);
+}
+
+} // namespace penelope

@@ -1,0 +1,282 @@
+// Reads the command line with CLI11, then the environment and the config file, into Options.
+//
+// CLI11 knows one-letter short flags only and takes a config file before the environment, so spellings are brought to the
+// table's long names before it sees them, and the other two sources are read after it.
+#include "base/log.h"
+#include "config_file.h"
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace penelope {
+
+namespace {
+
+bool takes_value(const OptionRow & row) {
+    return row.kind != OptionKind::flag && row.kind != OptionKind::argument;
+}
+
+// `_` equals `-` in long flags.
+std::string with_dashes(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+}
+
+const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const std::string & spelling) {
+    for (const OptionRow * row : rows) {
+        if (row->kind == OptionKind::argument) {
+            continue;
+        }
+        const std::vector<std::string> others = other_spellings(*row);
+        if (spelling == "--" + std::string(row->name) ||
+            std::find(others.begin(), others.end(), spelling) != others.end()) {
+            return row;
+        }
+    }
+    return nullptr;
+}
+
+// Names an unknown flag and the known one nearest to it.
+[[noreturn]] void unknown_flag(const std::string & flag, const std::string & command,
+                               const std::vector<const OptionRow *> & rows) {
+    std::vector<std::string> names;
+    for (const OptionRow * row : rows) {
+        if (row->kind != OptionKind::argument) {
+            names.push_back("--" + std::string(row->name));
+            for (const std::string & other : other_spellings(*row)) {
+                names.push_back(other);
+            }
+        }
+    }
+    const std::string nearest = nearest_name(flag, names);
+    std::string       hint    = foreign_flag_hint(flag);
+    if (hint.empty() && !nearest.empty()) {
+        hint = "did you mean " + nearest + "?";
+    }
+    if (hint.empty()) {
+        hint = "'penelope " + command + (command.empty() ? "" : " ") + "--help' lists the options";
+    }
+    throw UsageError(flag + ": unknown option" + (command.empty() ? "" : " of 'penelope " + command + "'"), hint);
+}
+
+// Long spellings in the table's form: "--top_k=5" -> "--top-k=5", "-ctk" -> "--kv-type", "--temperature" -> "--temp".
+// Values stay untouched, even when they look like flags.
+std::vector<std::string> normalize(const std::vector<std::string> & args, const std::string & command,
+                                   const std::vector<const OptionRow *> & rows) {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < args.size(); ++i) {
+        const std::string & arg = args[i];
+        if (arg == "--") {
+            out.insert(out.end(), args.begin() + static_cast<ptrdiff_t>(i), args.end());
+            break;
+        }
+        const bool is_long = arg.size() > 2 && arg.compare(0, 2, "--") == 0;
+        const bool is_short =
+            !is_long && arg.size() > 1 && arg[0] == '-' && std::isalpha(static_cast<unsigned char>(arg[1]));
+        if (!is_long && !is_short) {
+            out.push_back(arg);
+            continue;
+        }
+        const size_t      equals   = arg.find('=');
+        const std::string spelling = is_long ? with_dashes(arg.substr(0, equals)) : arg.substr(0, equals);
+        const OptionRow * row      = find_long(rows, spelling);
+        if (row == nullptr && is_long) {
+            unknown_flag(arg.substr(0, equals), command, rows);
+        }
+        if (row == nullptr) {
+            // "-n5" and bundles such as "-qv" are CLI11's business once their first letter is known.
+            const OptionRow * first = find_long(rows, arg.substr(0, 2));
+            if (first == nullptr || !foreign_flag_hint(spelling).empty()) {
+                unknown_flag(spelling, command, rows);
+            }
+            out.push_back(arg);
+            continue;
+        }
+        const bool inline_value = equals != std::string::npos;
+        if (inline_value && takes_value(*row)) {
+            // As two words, so that an empty value stays a value.
+            out.push_back("--" + std::string(row->name));
+            out.push_back(arg.substr(equals + 1));
+        } else {
+            out.push_back("--" + std::string(row->name) + (inline_value ? arg.substr(equals) : ""));
+            if (takes_value(*row)) {
+                if (i + 1 == args.size()) {
+                    throw UsageError("--" + std::string(row->name) + ": needs a value", option_help_line(*row));
+                }
+                out.push_back(args[++i]);
+            }
+        }
+    }
+    return out;
+}
+
+std::string cli11_names(const OptionRow & row) {
+    if (row.kind == OptionKind::argument) {
+        return row.name;
+    }
+    std::string names = "--" + std::string(row.name);
+    for (const std::string & other : other_spellings(row)) {
+        if (other.size() == 2) {
+            names += "," + other;
+        }
+    }
+    return names;
+}
+
+void read_flags(Options & options, const std::vector<std::string> & args, const std::vector<const OptionRow *> & rows) {
+    CLI::App app;
+    app.set_help_flag();
+    app.allow_extras();
+
+    std::vector<CLI::Option *> handles;
+    for (const OptionRow * row : rows) {
+        CLI::Option * option =
+            row->kind == OptionKind::flag ? app.add_flag(cli11_names(*row)) : app.add_option(cli11_names(*row));
+        if (row->kind == OptionKind::argument && row->repeats) {
+            option->expected(0, CLI::detail::expected_max_vector_size);
+        } else if (row->kind != OptionKind::flag) {
+            // Brackets and commas in a value are text: prompts are full of them.
+            option->expected(1)->allow_extra_args(false);
+        }
+        option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        handles.push_back(option);
+    }
+
+    std::vector<std::string> reversed = normalize(args, options.command(), rows);
+    std::reverse(reversed.begin(), reversed.end());
+    try {
+        app.parse(reversed);
+    } catch (const CLI::ParseError & error) {
+        throw UsageError(std::string("command line: ") + error.what());
+    }
+    for (const std::string & extra : app.remaining()) {
+        if (extra.size() > 1 && extra[0] == '-') {
+            unknown_flag(extra, options.command(), rows);
+        }
+        throw UsageError("'" + extra + "': unexpected argument",
+                         "'penelope " + options.command() + " --help' shows the usage");
+    }
+    for (size_t i = 0; i < rows.size(); ++i) {
+        if (handles[i]->count() > 0) {
+            options.set(*rows[i], handles[i]->results(), OptionSource::flag, "");
+        }
+    }
+}
+
+bool has_environment(const OptionRow & row) {
+    const std::string name = row.name;
+    return row.kind != OptionKind::argument && name != "help" && name != "version" && name != "list-devices";
+}
+
+void read_environment(Options & options, const std::vector<const OptionRow *> & rows) {
+    for (const OptionRow * row : rows) {
+        const std::string name  = environment_name(*row);
+        const char *      value = has_environment(*row) ? std::getenv(name.c_str()) : nullptr;
+        if (value == nullptr || *value == '\0') {
+            continue;
+        }
+        if (options.source(row->name) == OptionSource::flag) {
+            log_debug("--" + std::string(row->name) + " on the command line goes before " + name);
+        }
+        options.set(*row, { value }, OptionSource::environment, name);
+    }
+}
+
+void read_config(Options & options, const std::vector<const OptionRow *> & rows) {
+    const std::string path = options.text("config");
+    if (path.empty()) {
+        return;
+    }
+    for (const ConfigEntry & entry : read_config_file(path)) {
+        const std::string key   = with_dashes(entry.key);
+        const OptionRow * found = nullptr;
+        for (const OptionRow * row : rows) {
+            if (key == row->name && has_environment(*row) && key != "config") {
+                found = row;
+            }
+        }
+        if (found != nullptr) {
+            options.set(*found, entry.values, OptionSource::config, path + ", line " + std::to_string(entry.line));
+            continue;
+        }
+        std::vector<std::string> known;
+        for (const OptionRow & row : option_table()) {
+            if (has_environment(row)) {
+                known.push_back(row.name);
+            }
+        }
+        // One file may serve several commands: what another one understands is no mistake.
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+            const std::string nearest = nearest_name(key, known);
+            throw UsageError(path + ", line " + std::to_string(entry.line) + ": unknown key '" + entry.key + "'",
+                             nearest.empty() ? "keys are long flag names" : "did you mean '" + nearest + "'?");
+        }
+        log_debug(path + ": '" + entry.key + "' means nothing to 'penelope " + options.command() + "'");
+    }
+}
+
+} // namespace
+
+Options parse_options(const std::vector<std::string> & args, const std::vector<std::string> & commands) {
+    std::vector<std::string> rest = args;
+    std::string              command;
+    if (!rest.empty() && !rest[0].empty() && rest[0][0] != '-') {
+        command = rest[0];
+        rest.erase(rest.begin());
+        if (std::find(commands.begin(), commands.end(), command) == commands.end()) {
+            const std::string nearest = nearest_name(command, commands);
+            throw UsageError("'" + command + "': unknown command", nearest.empty()
+                                                                       ? "'penelope --help' lists the commands"
+                                                                       : "did you mean '" + nearest + "'?");
+        }
+    }
+
+    Options                              options(command);
+    const std::vector<const OptionRow *> rows = command_options(command);
+    read_flags(options, rest, rows);
+    read_environment(options, rows);
+    read_config(options, rows);
+    return options;
+}
+
+namespace {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); ++i) {
+        for (size_t j = 0; j <= b.size(); ++j) {
+            if (i == 0 || j == 0) {
+                cost[i][j] = i + j;
+                continue;
+            }
+            cost[i][j] =
+                std::min({ cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]) });
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    return cost[a.size()][b.size()];
+}
+
+} // namespace
+
+std::string nearest_name(std::string_view name, const std::vector<std::string> & candidates) {
+    const size_t n_letters = name.size() - std::min(name.size(), name.find_first_not_of('-'));
+    std::string  best;
+    size_t       best_distance = n_letters < 2 ? 0 : std::max<size_t>(2, n_letters / 2) + 1;
+    for (const std::string & candidate : candidates) {
+        const size_t distance = edit_distance(name, candidate);
+        if (distance < best_distance) {
+            best          = candidate;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+} // namespace penelope

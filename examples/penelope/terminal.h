@@ -1,0 +1,64 @@
+// What the three standard streams are, and how to write to people on them: stdout carries answers and tables, stderr all
+// else. Colour and progress appear only on a stream that is a terminal.
+#pragma once
+
+#include "base/error.h"
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+namespace penelope {
+
+class Options;
+
+enum class Style { plain, bold, dim, red, green, cyan };
+
+class Terminal {
+  public:
+    Terminal(); // colours by "auto" until configure()
+    ~Terminal();
+    Terminal(const Terminal &)             = delete;
+    Terminal & operator=(const Terminal &) = delete;
+
+    // Takes --color, --quiet and --verbose; sets the level of the log.
+    void configure(const Options & options);
+
+    bool in_is_tty() const { return in_tty_; }
+    bool out_is_tty() const { return out_tty_; }
+    bool err_is_tty() const { return err_tty_; }
+    bool quiet() const { return quiet_; }
+    bool verbose() const { return verbose_; }
+    bool color_out() const { return color_out_; }
+    bool color_err() const { return color_err_; }
+    // People watch: stderr is a terminal or -v was given, and not -q.
+    bool talkative() const { return (err_tty_ || verbose_) && !quiet_; }
+
+    size_t width() const; // columns of stdout, else of stderr, else 100; between 60 and 110
+
+    // stdout. write() keeps partial lines and flushes them at once; both throw Error(io) when the stream fails.
+    void write(std::string_view text);
+    void line(std::string_view text);
+    void write_styled(std::string_view text, Style style);
+
+    // stderr, one line: note when talkative(), warning unless quiet, error always.
+    void note(std::string_view text);
+    void warning(std::string_view text);
+    void error(const Error & error);
+
+    // A line on stderr that is written over by the next one; nothing when stderr is no terminal. "" removes it.
+    void progress(std::string_view text);
+
+  private:
+    void err_line(std::string_view label, std::string_view text, Style style);
+
+    bool              in_tty_, out_tty_, err_tty_;
+    bool              color_out_, color_err_;
+    bool              quiet_   = false;
+    bool              verbose_ = false;
+    std::atomic<bool> progress_shown_{ false }; // loading and its progress run on two threads
+};
+
+std::string styled(std::string_view text, Style style, bool color);
+
+} // namespace penelope
