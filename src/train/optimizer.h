@@ -1,0 +1,98 @@
+// AdamW over groups of parameters, on the device. Every group is one flat F32 buffer of weights, one of gradients and two of
+// moments; the parameters that builders use are tensors inside the flat weights. So a group is stepped by one operation, its
+// norm is one, and a checkpoint is three buffers and a count.
+//
+// A step: the graph that collect() was called on is computed, then step() reads the global norm and, when it is finite, clips
+// and updates. When it is not, nothing has changed.
+#pragma once
+
+#include "graph/tape.h"
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace penelope {
+
+struct ParameterGroup {
+    struct Parameter {
+        std::string          name;
+        std::vector<int64_t> ne; // ggml order
+    };
+    std::string            name;        // for messages and checkpoints
+    double                 decay = 0.0; // decoupled: a step takes rate * decay * weight away
+    std::vector<Parameter> parameters;
+};
+
+struct AdamWConfig {
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps   = 1e-8;
+};
+
+struct StepReport {
+    double norm;    // of all gradients together, before clipping
+    bool   applied; // false: the norm is not finite and weights, moments and count are untouched
+};
+
+class Optimizer {
+  public:
+    // All weights, gradients and moments start as zero. Throws Error(memory) with both sizes.
+    Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config = {});
+
+    // A trainable tensor, F32 on the device, valid as long as the optimizer. Names are unique over all groups.
+    Node               parameter(const std::string & name) const;
+    std::vector<float> values(const std::string & name) const;
+    void               set_values(const std::string & name, const std::vector<float> & values);
+    std::vector<float> gradient(const std::string & name) const; // as the last computed graph left it
+    int64_t            n_parameters() const;
+
+    // Watches every parameter.
+    void watch(Tape & tape) const;
+    // After backward(): lets the graph leave the gradient of every parameter here, zero where none arrived.
+    void collect(Graph & graph, const Tape & tape) const;
+
+    // One update. rates: one per group. clip: largest norm, 0 for none. gradient_scale: what the loss was multiplied with; the
+    // norm and the update are those of the loss itself.
+    StepReport step(const std::vector<double> & rates, double clip, double gradient_scale = 1.0);
+
+    // Everything a run needs to go on as if it had not stopped, one flat buffer per group in the order given.
+    enum class Part { weights, first_moments, second_moments };
+    int                n_groups() const { return int(groups_.size()); }
+    const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
+    std::vector<float> read(int group, Part part) const;
+    void               write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
+    int64_t            n_steps() const { return n_steps_; }
+    void               set_n_steps(int64_t n) { n_steps_ = n; }
+
+    size_t n_bytes() const; // on the device
+
+  private:
+    struct Group {
+        std::string name;
+        double      decay;
+        int64_t     n_rows;                     // of the flat buffers
+        Node        weights, gradients, m, v;   // [kRow, n_rows]
+        Node        settings;                   // the seven numbers of the update
+        Node        squares;                    // [1], sum of squares of the gradients
+    };
+    struct Slot {
+        Node weight, gradient;
+    };
+
+    const Slot & slot(const std::string & name) const;
+    Node         flat(int group, Part part) const;
+
+    const Backend &                       backend_;
+    AdamWConfig                           config_;
+    int64_t                               n_steps_ = 0;
+    ggml_context_ptr                      ctx_;
+    ggml_backend_buffer_ptr               buffer_;
+    std::vector<Group>                    groups_;
+    std::vector<Slot>                     slots_; // in the order given
+    std::unordered_map<std::string, size_t> by_name_;
+    Graph                                 norm_graph_;
+};
+
+} // namespace penelope

@@ -1,0 +1,38 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "train/schedule.h"
+
+#include <doctest/doctest.h>
+
+using penelope::rate_factor;
+using penelope::warmup_updates;
+
+TEST_CASE("four updates with one of warm-up") {
+    const double expected[] = {1.0, 0.75, 0.25, 0.0};
+    for (int i = 1; i <= 4; i++) {
+        CHECK(rate_factor(i, 4, 1) == doctest::Approx(expected[i - 1]).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("a full run rises in equal steps and falls to zero") {
+    CHECK(rate_factor(1, 1500, 75) == doctest::Approx(1.0 / 75));
+    CHECK(rate_factor(75, 1500, 75) == 1.0);
+    CHECK(rate_factor(788, 1500, 75) == doctest::Approx(0.5).epsilon(2e-3));
+    CHECK(rate_factor(1500, 1500, 75) == 0.0);
+    for (int i = 76; i <= 1500; i++) {
+        CHECK(rate_factor(i, 1500, 75) < rate_factor(i - 1, 1500, 75));
+    }
+}
+
+TEST_CASE("no warm-up, and nothing but warm-up") {
+    CHECK(rate_factor(1, 2, 0) == doctest::Approx(0.5));
+    CHECK(rate_factor(3, 3, 3) == 1.0);
+}
+
+TEST_CASE("warm-up is a share of the updates, rounded up") {
+    CHECK(warmup_updates(4, 0.05) == 1);
+    CHECK(warmup_updates(100, 0.05) == 5);
+    CHECK(warmup_updates(1500, 0.05) == 75);
+    CHECK(warmup_updates(101, 0.05) == 6);
+    CHECK(warmup_updates(10, 0.0) == 0);
+    CHECK(warmup_updates(3, 2.0) == 3);
+}
