@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/sha256.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
+#include "text/tokenizer_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -259,15 +259,6 @@ BaseFacts read_base_facts(const GgufReader & base) {
         facts.vocab_size = base.get_u32(keys::arch(facts.architecture, keys::vocab_size));
     }
     return facts;
-}
-
-std::string tokens_sha256(const std::vector<std::string> & tokens) {
-    Sha256 hash;
-    for (const auto & token : tokens) {
-        hash.add(token);
-        hash.add(std::string_view("\0", 1));
-    }
-    return hash.hex();
 }
 
 void check_base(const SidecarConfig & config, const BaseFacts & base) {

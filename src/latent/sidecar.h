@@ -25,7 +25,7 @@ struct BaseFacts {
     uint32_t    block_count      = 0;
     uint32_t    embedding_length = 0;
     uint32_t    vocab_size       = 0;
-    std::string tokens_sha256;    // of the vocabulary, see tokens_sha256(); may be empty in a sidecar
+    std::string tokens_sha256;    // of the vocabulary, see text/tokenizer_data.h; may be empty in a sidecar
 };
 
 struct SidecarConfig {
@@ -78,8 +78,6 @@ bool is_lora_tensor(const std::string & name);
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config);
 
 BaseFacts read_base_facts(const GgufReader & base);
-// Of the token texts in order, each closed by a NUL byte; lower-case hexadecimal.
-std::string tokens_sha256(const std::vector<std::string> & tokens);
 // Throws Error(format) listing every field in which the base differs from the one the sidecar was made for.
 void check_base(const SidecarConfig & config, const BaseFacts & base);
 

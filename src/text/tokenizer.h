@@ -1,0 +1,69 @@
+// Text to tokens and back: byte-level BPE as Llama 3, GPT-2, SmolLM and Qwen use it.
+//
+// A Tokenizer is immutable, cheap to copy, and may be used by several threads at once. Its ids are those of llama.cpp
+// and of the models' own tokenizers; two small differences are on purpose: text that is not valid UTF-8 is read as
+// U+FFFD for each maximal broken part, and decoding never "cleans up" spaces.
+#pragma once
+
+#include "text/tokenizer_data.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penelope {
+
+struct EncodeOptions {
+    bool add_bos       = false; // put BOS in front if the vocabulary asks for one, see adds_bos()
+    bool parse_special = false; // read control tokens written out in the text as such; else they are ordinary text
+};
+
+struct DecodeOptions {
+    bool special = false; // write control tokens out; else they are left away
+};
+
+class Tokenizer {
+  public:
+    // Throws Error(unsupported) for a pre-tokenizer or model it does not know and Error(format) for a damaged
+    // vocabulary, naming the file and the key.
+    static Tokenizer from_gguf(const GgufReader & file);
+    explicit Tokenizer(TokenizerData data);
+
+    // Bytes without a token of their own (some vocabularies lack control characters) are left out: see n_unencodable().
+    std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
+    size_t               n_unencodable(std::string_view text) const; // bytes of text that no token stands for
+
+    // Valid UTF-8, whatever the tokens: U+FFFD where their bytes are none. Throws Error(usage) for an id out of range.
+    std::string decode(const std::vector<int32_t> & ids, DecodeOptions options = {}) const;
+
+    // The bytes of one token, of a control token its text; need not be UTF-8. These throw like decode().
+    std::string token_bytes(int32_t id) const;
+    std::string token_text(int32_t id) const; // as the vocabulary spells it
+    TokenType   token_type(int32_t id) const;
+
+    int32_t                n_vocab() const;
+    std::optional<int32_t> bos() const;
+    std::optional<int32_t> eos() const;
+    std::optional<int32_t> padding() const;
+    bool                   adds_bos() const; // implies bos()
+
+    // EOS and the other tokens that end a turn or a text.
+    bool                         is_end_of_generation(int32_t id) const;
+    const std::vector<int32_t> & end_of_generation() const; // ascending
+
+    // By its spelling in the vocabulary ("<|im_end|>", "\u0120the").
+    std::optional<int32_t> find_token(std::string_view text) const;
+
+    std::string         tokens_sha256() const; // see tokenizer_data.h
+    const std::string & pre() const;
+    const std::string & chat_template() const; // Jinja text, empty for none
+
+  private:
+    struct Impl;
+    std::shared_ptr<const Impl> impl_;
+};
+
+} // namespace penelope

@@ -1,0 +1,127 @@
+#include "text/tokenizer_data.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/sha256.h"
+#include "gguf/keys.h"
+#include "gguf/reader.h"
+#include "gguf/writer.h"
+#include "text/byte_alphabet.h"
+
+namespace penelope {
+
+namespace {
+
+std::string where(const GgufReader & file, const char * key) {
+    return in_quotes(file.path(), 1024) + ": key " + in_quotes(key) + ": ";
+}
+
+constexpr uint32_t no_id = UINT32_MAX; // how some writers spell "none"
+
+struct IdKey {
+    const char *           key;
+    std::optional<int32_t> TokenizerData::*id;
+};
+
+constexpr IdKey id_keys[] = {
+    { keys::tokenizer_bos_token_id, &TokenizerData::bos },
+    { keys::tokenizer_eos_token_id, &TokenizerData::eos },
+    { keys::tokenizer_eot_token_id, &TokenizerData::eot },
+    { keys::tokenizer_eom_token_id, &TokenizerData::eom },
+    { keys::tokenizer_unknown_token_id, &TokenizerData::unknown },
+    { keys::tokenizer_padding_token_id, &TokenizerData::padding },
+};
+
+} // namespace
+
+TokenizerData read_tokenizer_data(const GgufReader & file) {
+    const std::string model = file.get_str(keys::tokenizer_model);
+    if (model != "gpt2") {
+        throw Error(ErrorKind::unsupported,
+                    where(file, keys::tokenizer_model) + "vocabularies of kind " + in_quotes(model) +
+                        " are not supported",
+                    "only byte-level BPE vocabularies ('gpt2') are");
+    }
+    TokenizerData data;
+    data.source = file.path();
+    data.pre    = file.find_str(keys::tokenizer_pre).value_or("");
+    data.tokens = file.get_str_array(keys::tokenizer_tokens);
+    data.merges = file.get_str_array(keys::tokenizer_merges);
+    if (file.has(keys::tokenizer_token_type)) {
+        const std::vector<int32_t> types = file.get_i32_array(keys::tokenizer_token_type);
+        data.types.reserve(types.size());
+        for (const int32_t type : types) {
+            data.types.push_back(static_cast<TokenType>(type));
+        }
+        if (data.types.empty() && !data.tokens.empty()) {
+            throw Error(ErrorKind::format, where(file, keys::tokenizer_token_type) + "no entries for " +
+                                               std::to_string(data.tokens.size()) + " tokens");
+        }
+    }
+    for (const IdKey & entry : id_keys) {
+        const std::optional<uint32_t> id = file.find_u32(entry.key);
+        if (!id || *id == no_id) {
+            continue;
+        }
+        if (*id >= data.tokens.size()) {
+            throw Error(ErrorKind::format, where(file, entry.key) + std::to_string(*id) +
+                                               " is outside the vocabulary of " + std::to_string(data.tokens.size()) +
+                                               " tokens");
+        }
+        data.*entry.id = static_cast<int32_t>(*id);
+    }
+    data.add_bos       = file.find_bool(keys::tokenizer_add_bos_token);
+    data.chat_template = file.find_str(keys::tokenizer_chat_template).value_or("");
+    return data;
+}
+
+void write_tokenizer_data(GgufWriter & file, const TokenizerData & data) {
+    file.set_str(keys::tokenizer_model, "gpt2");
+    file.set_str(keys::tokenizer_pre, data.pre.empty() ? "default" : data.pre);
+    file.set_str_array(keys::tokenizer_tokens, data.tokens);
+    std::vector<int32_t> types(data.tokens.size(), static_cast<int32_t>(TokenType::normal));
+    for (size_t i = 0; i < data.types.size() && i < types.size(); i++) {
+        types[i] = static_cast<int32_t>(data.types[i]);
+    }
+    file.set_i32_array(keys::tokenizer_token_type, types);
+    file.set_str_array(keys::tokenizer_merges, data.merges);
+    for (const IdKey & entry : id_keys) {
+        if (data.*entry.id) {
+            file.set_u32(entry.key, static_cast<uint32_t>(*(data.*entry.id)));
+        }
+    }
+    if (data.add_bos) {
+        file.set_bool(keys::tokenizer_add_bos_token, *data.add_bos);
+    }
+    if (!data.chat_template.empty()) {
+        file.set_str(keys::tokenizer_chat_template, data.chat_template);
+    }
+}
+
+TokenizerData byte_level_vocabulary() {
+    TokenizerData data;
+    data.source = "byte-level vocabulary";
+    data.pre    = "gpt-2";
+    for (int b = 0; b < 256; b++) {
+        data.tokens.push_back(bytes_to_alphabet(std::string(1, static_cast<char>(b))));
+    }
+    data.types.assign(256, TokenType::normal);
+    data.bos = 256;
+    data.eos = 257;
+    for (const char * special : { "<|begin_of_text|>", "<|end_of_text|>" }) {
+        data.tokens.push_back(special);
+        data.types.push_back(TokenType::control);
+    }
+    data.add_bos = true;
+    return data;
+}
+
+std::string tokens_sha256(const std::vector<std::string> & tokens) {
+    Sha256 hash;
+    for (const std::string & token : tokens) {
+        hash.add(std::string_view(token.c_str(), token.size() + 1));
+    }
+    return hash.hex();
+}
+
+} // namespace penelope

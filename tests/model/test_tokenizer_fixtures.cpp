@@ -1,0 +1,129 @@
+// llama.cpp's own vocabulary fixtures: ggml-vocab-NAME.gguf with the texts in .inp and their ids in .out. Every case of
+// every vocabulary with one of our pre-tokenizers must come out the same, from one thread and from several.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "gguf/reader.h"
+#include "support/files.h"
+#include "support/temp_dir.h"
+#include "text/stream_decoder.h"
+#include "text/tokenizer.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <thread>
+
+using namespace penelope;
+
+namespace {
+
+struct Case {
+    std::string          text;
+    std::vector<int32_t> ids;
+};
+
+std::vector<Case> read_cases(const std::string & vocabulary) {
+    const std::string separator = "\n__ggml_vocab_test__\n";
+    const std::string inputs    = test::read_bytes(vocabulary + ".inp");
+    std::vector<Case> cases;
+    for (size_t pos = 0; pos < inputs.size();) {
+        const size_t end = std::min(inputs.find(separator, pos), inputs.size());
+        cases.push_back({ inputs.substr(pos, end - pos), {} });
+        pos = end + separator.size();
+    }
+    std::istringstream outputs(test::read_bytes(vocabulary + ".out"));
+    size_t             n_lines = 0;
+    for (std::string line; std::getline(outputs, line); n_lines++) {
+        REQUIRE(n_lines < cases.size());
+        std::istringstream numbers(line);
+        for (int32_t id; numbers >> id;) {
+            cases[n_lines].ids.push_back(id);
+        }
+    }
+    REQUIRE(n_lines == cases.size());
+    return cases;
+}
+
+struct Fixture {
+    const char * name;
+    const char * pre; // ours
+    size_t       n_cases;
+};
+
+// starcoder, refact and command-r split digits and words exactly as smollm does, mpt as gpt-2 does: their vocabularies
+// test our patterns under the name they have here.
+constexpr Fixture fixtures[] = {
+    { "llama-bpe", "llama-bpe", 46 }, { "gpt-2", "gpt-2", 46 },      { "qwen2", "qwen2", 46 },
+    { "qwen35", "qwen35", 50 },       { "starcoder", "smollm", 46 }, { "refact", "smollm", 46 },
+    { "command-r", "smollm", 46 },    { "mpt", "gpt-2", 46 },
+};
+
+TokenizerData load(const Fixture & fixture) {
+    const std::string path = test::vocab_dir() + "/ggml-vocab-" + fixture.name + ".gguf";
+    TokenizerData     data = read_tokenizer_data(GgufReader::open(path));
+    data.pre               = fixture.pre;
+    return data;
+}
+
+} // namespace
+
+TEST_CASE("ids and text of every fixture" * doctest::skip(test::lacks_vocab_dir())) {
+    for (const Fixture & fixture : fixtures) {
+        CAPTURE(fixture.name);
+        const Tokenizer         tokenizer(load(fixture));
+        const std::vector<Case> cases = read_cases(test::vocab_dir() + "/ggml-vocab-" + fixture.name + ".gguf");
+        CHECK(cases.size() >= fixture.n_cases);
+        for (const Case & c : cases) {
+            CAPTURE(c.text);
+            CHECK(tokenizer.encode(c.text) == c.ids);
+            CHECK(tokenizer.decode(c.ids) == c.text);
+
+            StreamDecoder stream(tokenizer);
+            std::string   streamed;
+            for (const int32_t id : c.ids) {
+                streamed += stream.feed(id);
+            }
+            CHECK(streamed + stream.flush() == c.text);
+        }
+    }
+}
+
+TEST_CASE("one tokenizer in several threads" * doctest::skip(test::lacks_vocab_dir())) {
+    const Fixture &          fixture = fixtures[2];
+    const Tokenizer          tokenizer(load(fixture));
+    const std::vector<Case>  cases = read_cases(test::vocab_dir() + "/ggml-vocab-" + fixture.name + ".gguf");
+    std::vector<int>         n_wrong(4, 0);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < n_wrong.size(); i++) {
+        threads.emplace_back([&, i] {
+            for (const Case & c : cases) {
+                n_wrong[i] += tokenizer.encode(c.text) != c.ids;
+            }
+        });
+    }
+    for (std::thread & thread : threads) {
+        thread.join();
+    }
+    CHECK(n_wrong == std::vector<int>(4, 0));
+}
+
+TEST_CASE("vocabularies as their files describe them" * doctest::skip(test::lacks_vocab_dir())) {
+    const auto open = [](const std::string & name) {
+        return GgufReader::open(test::vocab_dir() + "/ggml-vocab-" + name + ".gguf");
+    };
+    const Tokenizer llama = Tokenizer::from_gguf(open("llama-bpe"));
+    CHECK(llama.n_vocab() == 128256);
+    CHECK(llama.bos() == 128000);
+    CHECK(llama.adds_bos());
+    CHECK(llama.encode("Hello", { true, false }) == std::vector<int32_t>{ 128000, 9906 });
+    CHECK(llama.end_of_generation() == std::vector<int32_t>{ 128001, 128009 });
+    CHECK(llama.find_token("<|eot_id|>") == 128009);
+
+    const Tokenizer qwen = Tokenizer::from_gguf(open("qwen35"));
+    CHECK_FALSE(qwen.adds_bos());
+    CHECK(qwen.encode("<|im_start|>", { true, true }) == std::vector<int32_t>{ 151644 });
+    CHECK(qwen.encode("<|im_start|>").size() > 1);
+
+    // Another pattern or another kind of vocabulary is refused.
+    CHECK_THROWS_WITH(Tokenizer::from_gguf(open("falcon")), doctest::Contains("falcon"));
+    CHECK_THROWS_WITH(Tokenizer::from_gguf(open("llama-spm")), doctest::Contains("tokenizer.ggml.model"));
+}
