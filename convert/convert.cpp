@@ -10,14 +10,15 @@ namespace penelope {
 
 namespace fs = std::filesystem;
 
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, size_t bytes_in) {
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source, size_t bytes_in) {
+    result.tensors.push_back({job.name, job.ne, source, choice.type, bytes_in, job.size()});
+    if (choice.type != choice.wanted) {
+        result.fallbacks.push_back({job.name, choice.wanted, choice.type});
+    }
     result.n_tensors++;
     result.n_parameters += uint64_t(job.n_rows() * job.ne[0]);
     result.bytes_in += bytes_in;
     result.bytes_out += job.size();
-    if (choice.type != choice.wanted) {
-        result.fallbacks.push_back({job.name, choice.wanted, choice.type});
-    }
 }
 
 FileResult convert_directory(const ConvertOptions & options) {

@@ -13,6 +13,15 @@
 
 namespace penelope {
 
+struct TensorResult {
+    std::string          name;
+    std::vector<int64_t> ne; // ggml order
+    ggml_type            source;
+    ggml_type            type;
+    uint64_t             bytes_in;
+    uint64_t             bytes_out;
+};
+
 // A tensor whose rows do not fit the blocks of the wanted type.
 struct TypeFallback {
     std::string name;
@@ -29,6 +38,7 @@ struct FileResult {
     uint64_t                  bytes_in     = 0; // of tensor data read
     uint64_t                  bytes_out    = 0; // of tensor data written
     double                    seconds      = 0;
+    std::vector<TensorResult> tensors;      // in the order of the file
     std::vector<TypeFallback> fallbacks;
 };
 
@@ -47,5 +57,19 @@ struct ConvertOptions {
     StreamOptions             stream;
 };
 FileResult convert_directory(const ConvertOptions & options);
+
+// A GGUF file (backbone, LoRA, sidecar or bundle) with other tensor types. Going from one quantized type to another needs
+// allow_requantize; going back to F32, F16 or BF16 does not. With dry_run nothing is written and the result is the plan.
+struct QuantizeOptions {
+    std::string               in_path;
+    std::string               out_path;
+    std::string               type;
+    std::vector<TypeOverride> overrides;
+    bool                      dry_run          = false;
+    bool                      allow_requantize = false;
+    bool                      force            = false;
+    StreamOptions             stream;
+};
+FileResult quantize_file(const QuantizeOptions & options);
 
 } // namespace penelope

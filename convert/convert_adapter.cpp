@@ -33,11 +33,13 @@ const FileType & choose_types(const ConvertOptions & options, std::vector<Tensor
     for (const auto & job : jobs) {
         facts.push_back({job.name, job.ne, job.type});
     }
-    const auto choices = choose_adapter_types(facts, file_type, options.overrides);
+    OverrideList overrides(options.overrides);
+    const auto   choices = choose_adapter_types(facts, file_type, overrides);
+    overrides.require_all_used();
     for (size_t i = 0; i < jobs.size(); i++) {
         const size_t bytes_in = jobs[i].size();
         jobs[i].type          = choices[i].type;
-        note_tensor(result, jobs[i], choices[i], bytes_in);
+        note_tensor(result, jobs[i], choices[i], GGML_TYPE_F32, bytes_in);
     }
     result.type = file_type.name;
     return file_type;

@@ -34,6 +34,18 @@ struct PlannedTensor {
     uint32_t                  head_dim; // of the rows to reorder, 0: as they are
 };
 
+// F64 sources count as F32: that is what they are read as.
+ggml_type source_type(const PlannedTensor & tensor) {
+    if (!tensor.source) {
+        return GGML_TYPE_F32;
+    }
+    switch (tensor.source->type) {
+        case SafetensorsType::f16: return GGML_TYPE_F16;
+        case SafetensorsType::bf16: return GGML_TYPE_BF16;
+        default: return GGML_TYPE_F32;
+    }
+}
+
 class Plan {
   public:
     Plan(const HfCheckpoint & checkpoint, const HfLlamaConfig & config) : checkpoint_(checkpoint), config_(config) {
@@ -75,13 +87,11 @@ class Plan {
     }
 
     // The type most of the matrix data has, for output that loses nothing.
-    std::string source_type() const {
+    std::string main_type() const {
         std::map<ggml_type, size_t> bytes;
         for (const auto & tensor : tensors_) {
             if (tensor.source && tensor.facts.ne.size() > 1) {
-                bytes[tensor.source->type == SafetensorsType::f16    ? GGML_TYPE_F16
-                      : tensor.source->type == SafetensorsType::bf16 ? GGML_TYPE_BF16
-                                                                     : GGML_TYPE_F32] += tensor.source->size;
+                bytes[source_type(tensor)] += tensor.source->size;
             }
         }
         const auto most = std::max_element(bytes.begin(), bytes.end(), [](const auto & a, const auto & b) { return a.second < b.second; });
@@ -154,15 +164,18 @@ FileResult convert_model(const ConvertOptions & options) {
     const Plan          plan(checkpoint, config);
     const HfTokenizer   tokenizer = read_hf_tokenizer(options.dir, config);
 
-    const FileType &              file_type = parse_file_type(options.type.empty() ? plan.source_type() : options.type);
-    const std::vector<TypeChoice> choices   = choose_backbone_types(plan.facts(), file_type, config.n_layer, options.overrides);
+    const FileType &              file_type = parse_file_type(options.type.empty() ? plan.main_type() : options.type);
+    OverrideList                  overrides(options.overrides);
+    const BackboneShape           shape{"llama", config.n_layer, config.n_head, config.n_head_kv};
+    const std::vector<TypeChoice> choices = choose_backbone_types(plan.facts(), file_type, shape, overrides);
+    overrides.require_all_used();
 
     FileResult             result{"model", options.out_path, file_type.name};
     std::vector<TensorJob> jobs;
     for (size_t i = 0; i < choices.size(); i++) {
         const PlannedTensor & tensor = plan.tensors()[i];
         jobs.push_back(plan.job(tensor, choices[i].type));
-        note_tensor(result, jobs.back(), choices[i], tensor.source ? tensor.source->size : 0);
+        note_tensor(result, jobs.back(), choices[i], source_type(tensor), tensor.source ? tensor.source->size : 0);
         result.n_parameters -= tensor.source ? 0 : uint64_t(tensor.facts.ne[0]); // rope factors are no parameters
     }
 

@@ -9,7 +9,7 @@ FileResult convert_model(const ConvertOptions & options);    // config.json -> b
 FileResult convert_lora(const ConvertOptions & options);     // adapter_config.json -> LoRA
 FileResult convert_penelope(const ConvertOptions & options); // penelope_config.json -> sidecar
 
-// Counts a tensor into the result and lists it when it fell back to another type.
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, size_t bytes_in);
+// Lists a tensor in the result and counts it.
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source, size_t bytes_in);
 
 } // namespace penelope

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <regex>
 
 namespace penelope {
 
@@ -74,52 +73,41 @@ ggml_type fitting_type(ggml_type wanted, int64_t row_length) {
     return fits(type) ? type : GGML_TYPE_F16;
 }
 
-class Overrides {
-  public:
-    explicit Overrides(const std::vector<TypeOverride> & overrides) {
-        for (const auto & item : overrides) {
-            try {
-                patterns_.emplace_back(std::regex(item.pattern), item.type);
-            } catch (const std::regex_error &) {
-                throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
-            }
-            used_.push_back(false);
-            texts_.push_back(item.pattern);
-        }
-    }
-
-    // The type of the first pattern found in the name, or `fallback`.
-    bool find(const std::string & name, ggml_type & type) {
-        for (size_t i = 0; i < patterns_.size(); i++) {
-            if (std::regex_search(name, patterns_[i].first)) {
-                used_[i] = true;
-                type     = patterns_[i].second;
-                return true;
-            }
-        }
-        return false;
-    }
-
-    void require_all_used() const {
-        for (size_t i = 0; i < used_.size(); i++) {
-            if (!used_[i]) {
-                throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(texts_[i]) + " matches no tensor that can be quantized",
-                            "names are listed by penelope info --tensors");
-            }
-        }
-    }
-
-  private:
-    std::vector<std::pair<std::regex, ggml_type>> patterns_;
-    std::vector<bool>                             used_;
-    std::vector<std::string>                      texts_;
-};
-
 TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
     return {fitting_type(wanted, tensor.ne[0]), wanted};
 }
 
 } // namespace
+
+OverrideList::OverrideList(const std::vector<TypeOverride> & overrides) {
+    for (const auto & item : overrides) {
+        try {
+            entries_.push_back({item.pattern, std::regex(item.pattern), item.type, false});
+        } catch (const std::regex_error &) {
+            throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
+        }
+    }
+}
+
+bool OverrideList::find(const std::string & name, ggml_type & type) {
+    for (auto & entry : entries_) {
+        if (std::regex_search(name, entry.pattern)) {
+            entry.used = true;
+            type       = entry.type;
+            return true;
+        }
+    }
+    return false;
+}
+
+void OverrideList::require_all_used() const {
+    for (const auto & entry : entries_) {
+        if (!entry.used) {
+            throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(entry.text) + " finds no tensor that can take a type",
+                        "names are listed by penelope info --tensors");
+        }
+    }
+}
 
 const FileType & parse_file_type(std::string_view name) {
     std::string wanted = upper(name);
@@ -154,14 +142,15 @@ std::vector<std::string> file_type_names() {
 }
 
 std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                              uint32_t n_layer, const std::vector<TypeOverride> & overrides) {
-    Overrides  patterns(overrides);
+                                              const BackboneShape & shape, OverrideList & overrides) {
     const bool quantized = ggml_is_quantized(file_type.type);
     const bool tied      = std::none_of(tensors.begin(), tensors.end(),
                                         [](const TensorFacts & tensor) { return tensor.name == "output.weight"; });
     const auto is_value  = [](const TensorFacts & tensor) {
         return contains(tensor.name, "attn_v.weight") || contains(tensor.name, "attn_qkv.weight");
     };
+    // The one size where llama.cpp spends more on value projections: eight query heads share each of them.
+    const bool is_70b = shape.architecture == "llama" && shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
     const int n_value = int(std::count_if(tensors.begin(), tensors.end(), is_value));
 
     // The mixes count value and down projections in layer order, whatever the order in the file.
@@ -185,7 +174,7 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
             continue;
         }
         ggml_type  wanted = file_type.type;
-        const bool named  = patterns.find(tensor.name, wanted);
+        const bool named  = overrides.find(tensor.name, wanted);
         if (!quantized) {
             choices[i] = named ? fitted(wanted, tensor) : TypeChoice{wanted, wanted};
             continue;
@@ -199,22 +188,23 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
             if (!named && file_type.is_mix && takes_more_bits(i_value, n_value)) {
                 wanted = GGML_TYPE_Q6_K;
             }
+            if (!named && is_70b && wanted == GGML_TYPE_Q4_K) {
+                wanted = GGML_TYPE_Q5_K;
+            }
             i_value += named ? 0 : 1;
         } else if (contains(tensor.name, "ffn_down")) {
-            if (!named && file_type.is_mix && takes_more_bits(i_down, int(n_layer))) {
+            if (!named && file_type.is_mix && takes_more_bits(i_down, int(shape.n_layer))) {
                 wanted = GGML_TYPE_Q6_K;
             }
             i_down += named ? 0 : 1;
         }
         choices[i] = fitted(wanted, tensor);
     }
-    patterns.require_all_used();
     return choices;
 }
 
 std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                             const std::vector<TypeOverride> & overrides) {
-    Overrides               patterns(overrides);
+                                             OverrideList & overrides) {
     std::vector<TypeChoice> choices;
     for (const auto & tensor : tensors) {
         const bool lora   = ends_with(tensor.name, ".lora_a") || ends_with(tensor.name, ".lora_b");
@@ -225,11 +215,10 @@ std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & te
             wanted = file_type.type;
         }
         if (matrix || lora) {
-            patterns.find(tensor.name, wanted);
+            overrides.find(tensor.name, wanted);
         }
         choices.push_back(fitted(wanted, tensor));
     }
-    patterns.require_all_used();
     return choices;
 }
 

@@ -8,9 +8,9 @@
 #include "ggml.h"
 
 #include <cstdint>
+#include <regex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace penelope {
@@ -44,13 +44,39 @@ struct TypeChoice {
     ggml_type wanted; // differs from `type` when the row length does not fit the blocks of the wanted type
 };
 
+// The overrides of one command. A pattern that finds nothing is a mistake of the user: require_all_used() says so.
+class OverrideList {
+  public:
+    explicit OverrideList(const std::vector<TypeOverride> & overrides);
+
+    // Sets `type` to that of the first pattern found in the name; false when there is none.
+    bool find(const std::string & name, ggml_type & type);
+    void require_all_used() const;
+
+  private:
+    struct Entry {
+        std::string text;
+        std::regex  pattern;
+        ggml_type   type;
+        bool        used;
+    };
+    std::vector<Entry> entries_;
+};
+
+struct BackboneShape {
+    std::string architecture;
+    uint32_t    n_layer   = 0;
+    uint32_t    n_head    = 0;
+    uint32_t    n_head_kv = 0;
+};
+
 // One choice per tensor, in the order given. Tensors that may not be quantized keep their source type.
 std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                              uint32_t n_layer, const std::vector<TypeOverride> & overrides);
+                                              const BackboneShape & shape, OverrideList & overrides);
 
 // Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the time
 // network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized pairs).
 std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                             const std::vector<TypeOverride> & overrides);
+                                             OverrideList & overrides);
 
 } // namespace penelope

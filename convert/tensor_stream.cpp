@@ -172,8 +172,15 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
             const int64_t n = std::min(slab_rows, job.n_rows() - first);
             if (job.raw) {
                 drain();
-                const size_t size = size_t(n) * job.row_size();
-                writer.write_part(job.name, static_cast<const uint8_t *>(job.raw) + size_t(first) * job.row_size(), size);
+                const size_t size   = size_t(n) * job.row_size();
+                const auto * source = static_cast<const uint8_t *>(job.raw) + size_t(first) * job.row_size();
+                const bool   valid  = job.type == GGML_TYPE_F32
+                                         ? all_finite(reinterpret_cast<const float *>(source), n * job.ne[0])
+                                         : ggml_validate_row_data(job.type, source, size);
+                if (!valid) {
+                    fail(job, "holds a value that is not a number or infinite");
+                }
+                writer.write_part(job.name, source, size);
                 if (job.release) {
                     job.release(first, n);
                 }

@@ -55,6 +55,7 @@ inline constexpr const char * head_count_kv            = "attention.head_count_k
 inline constexpr const char * key_length               = "attention.key_length";
 inline constexpr const char * value_length             = "attention.value_length";
 inline constexpr const char * layer_norm_rms_epsilon   = "attention.layer_norm_rms_epsilon"; // f32
+inline constexpr const char * expert_count             = "expert_count";
 inline constexpr const char * recurrent_layers         = "attention.recurrent_layers";       // bool[block_count]
 inline constexpr const char * full_attention_interval  = "full_attention_interval";
 inline constexpr const char * nextn_predict_layers     = "nextn_predict_layers";

@@ -297,4 +297,10 @@ const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vect
 
 void GgufReader::release_pages(const GgufTensor & tensor) const { impl_->file.drop(tensor.offset, tensor.size); }
 
+void GgufReader::release_pages(const GgufTensor & tensor, size_t offset, size_t size) const {
+    if (offset <= tensor.size) {
+        impl_->file.drop(tensor.offset + offset, std::min(size, tensor.size - offset));
+    }
+}
+
 } // namespace penelope

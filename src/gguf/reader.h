@@ -68,6 +68,7 @@ class GgufReader {
 
     // Drops the pages of a mapped range that has been copied elsewhere.
     void release_pages(const GgufTensor & tensor) const;
+    void release_pages(const GgufTensor & tensor, size_t offset, size_t size) const; // a part of the tensor's data
 
   private:
     struct Impl;

@@ -25,10 +25,6 @@ bool ends_with(const std::string & text, const std::string & end) {
     return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-bool is_module_tensor(const std::string & name) {
-    return name.compare(0, 9, "penelope.") == 0 || name.compare(0, 8, "coconut.") == 0;
-}
-
 std::string text_or_empty(const GgufReader & file, const char * key) {
     return file.find_str(key).value_or("");
 }
@@ -211,6 +207,10 @@ std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, in
 
 bool is_lora_tensor(const std::string & name) {
     return ends_with(name, ".lora_a") || ends_with(name, ".lora_b");
+}
+
+bool is_module_tensor(const std::string & name) {
+    return name.compare(0, 9, "penelope.") == 0 || name.compare(0, 8, "coconut.") == 0;
 }
 
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config) {

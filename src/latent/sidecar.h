@@ -2,7 +2,7 @@
 //
 // Three kinds of file carry these keys and tensors:
 //   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA, modules by the names
-//             of sidecar_tensor_shapes().
+//             of penelope_tensor_shapes().
 //   bundle    general.type = "penelope-bundle": all keys and tensors of a backbone (general.architecture, tokenizer, ...)
 //             and, beside them, the keys and tensors of one sidecar. One file runs alone.
 //   neither   any other GGUF file.
@@ -72,6 +72,8 @@ struct TensorShape {
 std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d);
 // True for "<base tensor>.lora_a" and "<base tensor>.lora_b".
 bool is_lora_tensor(const std::string & name);
+// True for names of the table, whatever the method.
+bool is_module_tensor(const std::string & name);
 
 // All tensors of the table present with their shapes, nothing unknown beside them and the LoRA pairs (in a bundle: and the
 // backbone), LoRA pairs complete, every value finite. Throws Error(format) naming the tensor.

@@ -1,0 +1,107 @@
+// GGUF file -> GGUF file with other tensor types: backbones, LoRAs, sidecars and bundles.
+#include "base/error.h"
+#include "base/format.h"
+#include "convert/convert.h"
+#include "convert/convert_model.h"
+#include "convert/gguf_source.h"
+#include "gguf/keys.h"
+#include "gguf/reader.h"
+#include "gguf/writer.h"
+#include "latent/sidecar.h"
+
+#include <chrono>
+
+namespace penelope {
+
+namespace {
+
+bool is_adapter_tensor(const std::string & name) {
+    return is_lora_tensor(name) || is_module_tensor(name);
+}
+
+BackboneShape backbone_shape(const GgufReader & gguf) {
+    const std::string architecture = gguf.get_str(keys::general_architecture);
+    if (architecture != "llama" && architecture != "qwen35") {
+        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
+                    "supported are 'llama' and 'qwen35'");
+    }
+    if (gguf.find_u32(keys::arch(architecture, keys::expert_count)).value_or(0) > 0) {
+        throw Error(ErrorKind::unsupported, gguf.path() + ": mixtures of experts are not supported");
+    }
+    BackboneShape shape;
+    shape.architecture = architecture;
+    shape.n_layer      = gguf.get_u32(keys::arch(architecture, keys::block_count));
+    shape.n_head       = gguf.get_u32(keys::arch(architecture, keys::head_count));
+    shape.n_head_kv    = gguf.find_u32(keys::arch(architecture, keys::head_count_kv)).value_or(shape.n_head);
+    return shape;
+}
+
+// A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
+std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type, const std::vector<TypeOverride> & overrides) {
+    std::vector<TensorFacts> backbone;
+    std::vector<TensorFacts> adapter;
+    for (const auto & tensor : gguf.tensors()) {
+        (is_adapter_tensor(tensor.name) ? adapter : backbone).push_back({tensor.name, shape_of(tensor), tensor.type});
+    }
+    OverrideList patterns(overrides);
+    const auto   backbone_choices =
+        backbone.empty() ? std::vector<TypeChoice>() : choose_backbone_types(backbone, file_type, backbone_shape(gguf), patterns);
+    const auto adapter_choices = choose_adapter_types(adapter, file_type, patterns);
+    patterns.require_all_used();
+
+    std::vector<TypeChoice> choices;
+    size_t                  i_backbone = 0;
+    size_t                  i_adapter  = 0;
+    for (const auto & tensor : gguf.tensors()) {
+        choices.push_back(is_adapter_tensor(tensor.name) ? adapter_choices[i_adapter++] : backbone_choices[i_backbone++]);
+    }
+    return choices;
+}
+
+void refuse_requantizing(const GgufReader & gguf, const std::vector<TypeChoice> & choices) {
+    for (size_t i = 0; i < choices.size(); i++) {
+        const GgufTensor & tensor = gguf.tensors()[i];
+        if (ggml_is_quantized(tensor.type) && ggml_is_quantized(choices[i].type) && tensor.type != choices[i].type) {
+            throw Error(ErrorKind::usage, gguf.path() + ": is quantized already (" + in_quotes(tensor.name) + " is " +
+                                              ggml_type_name(tensor.type) + "); quantizing again loses quality",
+                        "start from the F32, F16 or BF16 file, or use --allow-requantize");
+        }
+    }
+}
+
+} // namespace
+
+FileResult quantize_file(const QuantizeOptions & options) {
+    const auto       start     = std::chrono::steady_clock::now();
+    const FileType & file_type = parse_file_type(options.type);
+    const GgufReader gguf      = GgufReader::open(options.in_path);
+    if (gguf.find_u32(keys::split_count).value_or(1) > 1) {
+        throw Error(ErrorKind::unsupported, options.in_path + ": is one of several parts of a model", "merge the parts first");
+    }
+    const auto choices = choose_types(gguf, file_type, options.overrides);
+    if (!options.allow_requantize) {
+        refuse_requantizing(gguf, choices);
+    }
+
+    FileResult             result{gguf.find_str(keys::adapter_type).value_or(gguf.find_str(keys::general_type).value_or("model")),
+                      options.out_path, file_type.name};
+    std::vector<TensorJob> jobs;
+    for (size_t i = 0; i < choices.size(); i++) {
+        const GgufTensor & tensor = gguf.tensors()[i];
+        jobs.push_back(gguf_job(gguf, tensor, choices[i].type));
+        note_tensor(result, jobs.back(), choices[i], tensor.type, tensor.size);
+    }
+    if (!options.dry_run) {
+        GgufWriter writer(options.out_path, options.force);
+        writer.copy_keys(gguf);
+        writer.set_u32(keys::general_file_type, file_type.number);
+        writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
+        announce_tensors(writer, jobs);
+        stream_tensors(writer, jobs, options.stream);
+        writer.finish();
+    }
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return result;
+}
+
+} // namespace penelope
