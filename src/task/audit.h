@@ -1,0 +1,39 @@
+// Whether data files are fit for a fair comparison: no id and no question twice, within a file or across files, and answers
+// that the task's extractor can produce. Also counts what the files hold: depths, digits, answers, order of the options.
+// Input: files, or examples in memory; output: a report as JSON, which `penelope data` writes as audit.json.
+#pragma once
+
+#include "base/json.h"
+#include "task/task.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct NamedExamples {
+    std::string          name; // of the file
+    std::vector<Example> examples;
+};
+
+struct AuditReport {
+    bool        ok;
+    std::string problem; // the first repeats by name, one line; empty if ok
+
+    // {"status": "ok"|"failed", "task", "n", "files": [{"file", "n", "questions_sha256", "counts": {facet: {value: n}}}],
+    //  "repeated_ids": {"n", "first": [..]}, "repeated_questions": {..}, "unreadable_answers": {..}}
+    OrderedJson json;
+};
+
+// task null: taken from the shape of the questions; questions of no known task are compared as plain text.
+AuditReport audit(const std::vector<NamedExamples> & files, const Task * task = nullptr);
+
+// Each path is a .jsonl or .json file or a folder, which stands for all such files in it but audit.json. Throws Error as
+// read_examples does (ids that occur twice are for the report), and not_found for a folder without such files.
+AuditReport audit_paths(const std::vector<std::filesystem::path> & paths);
+
+// Throws Error (format) with the report's problem unless it is ok.
+void require_clean(const AuditReport & report);
+
+} // namespace penelope

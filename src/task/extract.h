@@ -1,0 +1,22 @@
+// Reading answers out of generated text, one rule a task, the same for every method.
+// Input: what the model wrote after the prompt; output: the answer in the form of the gold answers, empty if there is none.
+#pragma once
+
+#include <string>
+
+namespace penelope {
+
+// The part of the text that holds the answer: after the last '#', else after the last "The answer is:", else all of it;
+// up to the first newline, trimmed, commas deleted.
+std::string answer_part(const std::string & text);
+
+// Deep ListOps: the first run of digits in the answer part, if it is a single digit.
+std::string extract_digit(const std::string & text);
+
+// PrOntoQA: the first word of the answer part that is True or False.
+std::string extract_truth(const std::string & text);
+
+// ProsQA: "Name is a concept." if the answer part is that sentence, with or without its period.
+std::string extract_membership(const std::string & text);
+
+} // namespace penelope

@@ -1,0 +1,114 @@
+// What can be said about a ListOps question from its surface: the outermost operator, the digits that stand directly in it,
+// how deep the brackets go; and how far a guess gets that looks no further.
+// Input: questions as text, in our spelling or that of the original ListOps (`[MAX 2 9 [MIN 4 7 ] 0 ]`).
+#include "task/guess.h"
+#include "task/listops.h"
+#include "task/question.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace penelope {
+
+namespace {
+
+constexpr size_t no_operator = listops_operators.size();
+constexpr int    max_hidden  = 4; // more arguments of our expressions there are not
+
+struct Surface {
+    size_t           op = no_operator;
+    std::vector<int> digits;       // direct arguments, sorted
+    int              n_hidden = 0; // arguments that are expressions themselves
+    int              depth    = 0;
+};
+
+Surface read_surface(const std::string & question) {
+    Surface surface;
+    int     level = 0;
+    size_t  i     = question.find('[');
+    if (i == std::string::npos) {
+        return surface;
+    }
+    const size_t      name_end = std::min(question.find_first_of(" []", i + 1), question.size());
+    const std::string name     = question.substr(i + 1, name_end - i - 1);
+    surface.op = static_cast<size_t>(std::find(listops_operators.begin(), listops_operators.end(), name) - listops_operators.begin());
+    for (; i < question.size(); ++i) {
+        const char c = question[i];
+        if (c == '[') {
+            surface.n_hidden += level == 1 ? 1 : 0;
+            surface.depth = std::max(surface.depth, ++level);
+        } else if (c == ']') {
+            --level;
+        } else if (level == 1 && c >= '0' && c <= '9') {
+            surface.digits.push_back(c - '0');
+        }
+    }
+    std::sort(surface.digits.begin(), surface.digits.end());
+    return surface;
+}
+
+std::string operator_name(const Example & example) {
+    const size_t op = read_surface(example.question).op;
+    return op == no_operator ? "" : listops_operators[op];
+}
+
+// The most likely value if every hidden argument were a uniform digit; the smallest of several.
+int likeliest_value(const Surface & surface) {
+    std::array<int, 10> counts = {};
+    std::vector<int>    values = surface.digits;
+    const size_t        n_shown  = values.size();
+    const int           n_hidden = std::min(surface.n_hidden, max_hidden);
+    int                 n_cases  = 1;
+    for (int i = 0; i < n_hidden; ++i) {
+        n_cases *= 10;
+    }
+    values.resize(n_shown + static_cast<size_t>(n_hidden));
+    for (int number = 0; number < n_cases; ++number) {
+        int rest = number;
+        for (size_t i = n_shown; i < values.size(); ++i) {
+            values[i] = rest % 10;
+            rest /= 10;
+        }
+        counts[static_cast<size_t>(apply_listops(surface.op, values))]++;
+    }
+    return static_cast<int>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+}
+
+double surface_guess_share(const std::vector<Example> & examples) {
+    std::map<std::tuple<size_t, std::vector<int>, int>, std::string> guesses;
+    size_t                                                           n_correct = 0;
+    for (const Example & example : examples) {
+        const Surface surface = read_surface(example.question);
+        if (surface.op == no_operator || (surface.digits.empty() && surface.n_hidden == 0)) {
+            continue;
+        }
+        std::string & guess = guesses[{ surface.op, surface.digits, surface.n_hidden }];
+        if (guess.empty()) {
+            guess = std::to_string(likeliest_value(surface));
+        }
+        n_correct += guess == example.answer ? 1 : 0;
+    }
+    return static_cast<double>(n_correct) / static_cast<double>(examples.size());
+}
+
+} // namespace
+
+std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples) {
+    return { { "the likeliest answer given the outermost operator and its own digits", surface_guess_share(examples) },
+             { "the most frequent answer to the outermost operator", best_constant_share(examples, operator_name) },
+             { "the most frequent answer", majority_share(examples) } };
+}
+
+bool is_listops_question(const std::string & question) {
+    return normalize_bracketed(question).rfind("evaluate:[", 0) == 0 && read_surface(question).op != no_operator;
+}
+
+Facets listops_facets(const Example & example) {
+    return { { "depth", std::to_string(read_surface(example.question).depth) },
+             { "digit", example.answer },
+             { "operator", operator_name(example) },
+             { "steps", std::to_string(example.steps.size()) } };
+}
+
+} // namespace penelope

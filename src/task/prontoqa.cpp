@@ -1,0 +1,188 @@
+#include "task/prontoqa.h"
+
+#include "task/guess.h"
+#include "task/question.h"
+#include "task/split.h"
+
+#include <array>
+
+namespace penelope {
+
+namespace {
+
+// 2 * hops + 4 concepts and 2 * hops + 1 property families must be different.
+constexpr DepthRange possible_depths = { 1, 6 };
+
+// A property is negated with probability 1/3 in the original ontologies; proofs that end at one prefer negated ones and
+// pass the others by, which leaves these shares on the chain.
+constexpr double negated_end_p   = 0.4715;
+constexpr double negated_chain_p = 0.277;
+constexpr double negated_side_p  = 1.0 / 3;
+
+constexpr const char * query_opening = "True or false: ";
+
+constexpr std::array<const char *, 17> concepts = { "wumpus", "yumpus", "zumpus",  "dumpus",  "rompus", "numpus",
+                                                    "tumpus", "vumpus", "impus",   "jompus",  "gorpus", "shumpus",
+                                                    "lempus", "sterpus", "grimpus", "lorpus", "brimpus" };
+
+constexpr std::array<const char *, 9> people = { "Fae", "Rex", "Sally", "Max", "Alex", "Sam", "Polly", "Stella", "Wren" };
+
+const std::vector<std::vector<const char *>> & property_families() {
+    static const std::vector<std::vector<const char *>> families = {
+        { "blue", "red", "brown", "orange" },
+        { "small", "large" },
+        { "metallic", "wooden", "luminous", "liquid" },
+        { "transparent", "opaque" },
+        { "nervous", "happy", "feisty", "shy" },
+        { "bright", "dull" },
+        { "sweet", "sour", "spicy", "bitter" },
+        { "floral", "fruity", "earthy" },
+        { "hot", "cold", "temperate" },
+        { "kind", "mean", "angry", "amenable", "aggressive" },
+        { "melodic", "muffled", "discordant", "loud" },
+        { "slow", "moderate", "fast" },
+        { "windy", "sunny", "overcast", "rainy", "snowy" },
+    };
+    return families;
+}
+
+std::string with_article(const std::string & noun) {
+    return (std::string("aeiou").find(noun[0]) != std::string::npos ? "an " : "a ") + noun;
+}
+
+struct Property {
+    std::string name;
+    bool        negated;
+};
+
+// A rule in the surface form it keeps in context and proof: "Lempuses are ...", "Each lempus is ..." or "Every lempus is ...".
+class RuleWriter {
+  public:
+    explicit RuleWriter(Rng & rng) : rng_(rng) {}
+
+    std::string subsumption(const std::string & child, const std::string & parent) {
+        const std::string subject = draw_subject(child);
+        return subject + (plural_ ? parent + "es." : with_article(parent) + ".");
+    }
+
+    std::string property(const std::string & owner, const Property & property) {
+        const std::string subject = draw_subject(owner);
+        return subject + (property.negated ? "not " : "") + property.name + ".";
+    }
+
+  private:
+    std::string draw_subject(const std::string & noun) {
+        const uint64_t form = rng_.below(4);
+        plural_             = form < 2;
+        if (plural_) {
+            return static_cast<char>(noun[0] - 'a' + 'A') + noun.substr(1) + "es are ";
+        }
+        return (form == 2 ? "Each " : "Every ") + noun + " is ";
+    }
+
+    Rng & rng_;
+    bool  plural_ = false;
+};
+
+Property draw_property(size_t family, double negated_p, Rng & rng) {
+    const std::vector<const char *> & names = property_families()[family];
+    const char *                      name  = names[rng.below(names.size())];
+    return { name, rng.chance(negated_p) };
+}
+
+std::string claim(const std::string & person, const Property & property, bool denied) {
+    return person + " is " + (property.negated != denied ? "not " : "") + property.name + ".";
+}
+
+} // namespace
+
+Example draw_prontoqa_example(int n_hops, Rng & rng) {
+    const size_t              h             = static_cast<size_t>(n_hops);
+    const std::vector<size_t> concept_draws = rng.choose(concepts.size(), 2 * h + 4);
+    const std::vector<size_t> family_draws  = rng.choose(property_families().size(), 2 * h + 1);
+    const std::string         person        = people[rng.below(people.size())];
+    const auto                drawn_concept = [&](size_t i) { return std::string(concepts[concept_draws[i]]); };
+
+    // chain[0] is the root, chain[h] what the person is; side[i] is the other parent of chain[i] (side[0] unused).
+    std::vector<std::string> chain, side(1);
+    for (size_t i = 0; i <= h; ++i) {
+        chain.push_back(drawn_concept(i));
+    }
+    for (size_t i = 1; i <= h; ++i) {
+        side.push_back(drawn_concept(h + i));
+    }
+    const std::string second_kind   = drawn_concept(2 * h + 1);
+    const std::string second_parent = drawn_concept(2 * h + 2);
+    const std::string contrary      = drawn_concept(2 * h + 3);
+
+    RuleWriter               writer(rng);
+    std::vector<std::string> rules;
+    std::vector<std::string> climb(h + 1); // climb[i]: the sentence that leads from chain[i] to chain[i - 1]
+    for (size_t i = 1; i <= h; ++i) {
+        climb[i] = writer.subsumption(chain[i], chain[i - 1]);
+        rules.push_back(climb[i]);
+        rules.push_back(writer.subsumption(chain[i], side[i]));
+    }
+    const Property    conclusion = draw_property(family_draws[0], negated_end_p, rng);
+    const std::string end        = writer.property(chain[1], conclusion);
+    rules.push_back(end);
+    for (size_t i = 2; i <= h; ++i) {
+        const Property property = draw_property(family_draws[i - 1], negated_chain_p, rng);
+        rules.push_back(writer.property(chain[i], property));
+    }
+    for (size_t i = 1; i <= h; ++i) {
+        const Property property = draw_property(family_draws[h + i - 1], negated_side_p, rng);
+        rules.push_back(writer.property(side[i], property));
+    }
+    const Property second_property = draw_property(family_draws[2 * h], negated_side_p, rng);
+    rules.push_back(writer.property(second_kind, second_property));
+    rules.push_back(writer.subsumption(second_kind, second_parent));
+    rng.shuffle(rules);
+    const uint64_t place = rng.below(rules.size() + 1);
+    rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(place),
+                 writer.property(contrary, { conclusion.name, !conclusion.negated }));
+
+    std::vector<std::string> facts = { person + " is " + with_article(chain[h]) + ".",
+                                       person + " is " + with_article(second_kind) + "." };
+    rng.shuffle(facts);
+    const bool denied = rng.below(2) == 1;
+
+    Example example;
+    for (const std::vector<std::string> * sentences : { &rules, &facts }) {
+        for (const std::string & sentence : *sentences) {
+            example.question += sentence + " ";
+        }
+    }
+    example.question += query_opening + claim(person, conclusion, denied);
+    for (size_t i = h; i >= 1; --i) {
+        example.steps.push_back(person + " is " + with_article(chain[i]) + ". " + (i > 1 ? climb[i] : end));
+    }
+    example.steps.push_back(claim(person, conclusion, false));
+    example.answer = denied ? "False" : "True";
+    return example;
+}
+
+Dataset generate_prontoqa(const DatasetOptions & options) {
+    return generate_splits("prontoqa", options, possible_depths, normalize_text,
+                           [](const SplitRequest & request, QuestionSet & seen, Rng & rng) {
+                               return fill_by_drawing(request, seen, rng, [](const SplitRequest & split, Rng & split_rng) {
+                                   const int n_hops = draw_depth(split.depth, split_rng);
+                                   return draw_prontoqa_example(n_hops, split_rng);
+                               });
+                           });
+}
+
+std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples) {
+    return { { "the most frequent answer", majority_share(examples) } };
+}
+
+bool is_prontoqa_question(const std::string & question) {
+    return question.find(query_opening) != std::string::npos;
+}
+
+Facets prontoqa_facets(const Example & example) {
+    const size_t n_hops = example.steps.empty() ? 0 : example.steps.size() - 1;
+    return { { "depth", std::to_string(n_hops) }, { "answer", example.answer } };
+}
+
+} // namespace penelope

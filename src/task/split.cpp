@@ -1,0 +1,97 @@
+#include "task/split.h"
+
+#include "base/sha256.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr size_t max_split_size  = 10'000'000;
+constexpr int    max_repetitions = 10'000; // draws in a row that bring nothing new before we give up
+
+void check_depths(const std::string & task, const char * flag, const DepthRange & range, const DepthRange & possible) {
+    if (range.first > range.last || range.first < possible.first || range.last > possible.last) {
+        throw Error(ErrorKind::usage, std::string(flag) + ": " + std::to_string(range.first) + "-" + std::to_string(range.last) +
+                                          " is not a range of depths for " + task,
+                    "depths of " + task + " lie between " + std::to_string(possible.first) + " and " + std::to_string(possible.last));
+    }
+}
+
+void check_options(const std::string & task, const DatasetOptions & options, const DepthRange & possible) {
+    if (options.n_train + options.n_valid + options.n_test == 0) {
+        throw Error(ErrorKind::usage, task + ": no examples asked for", "give a size above 0 for train, valid or test");
+    }
+    for (const size_t n : { options.n_train, options.n_valid, options.n_test }) {
+        if (n > max_split_size) {
+            throw Error(ErrorKind::usage, task + ": " + std::to_string(n) + " examples are too many for one file",
+                        "at most " + std::to_string(max_split_size));
+        }
+    }
+    check_depths(task, "depth", options.depth, possible);
+    check_depths(task, "test depth", options.test_depth, possible);
+    if (!(options.branch_p >= 0.0 && options.branch_p <= 1.0)) {
+        throw Error(ErrorKind::usage, task + ": the branch probability must lie between 0 and 1");
+    }
+    if (options.max_steps < -1) {
+        throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
+    }
+    if (task != "listops" && (options.branch_p != 0.0 || options.max_steps != -1)) {
+        throw Error(ErrorKind::usage, task + ": has no branch probability and no limit of steps", "both belong to listops");
+    }
+}
+
+} // namespace
+
+bool QuestionSet::add(const std::string & question) {
+    return hashes_.insert(sha256_hex(normalize_(question))).second;
+}
+
+Dataset generate_splits(const std::string & task, const DatasetOptions & options, DepthRange possible,
+                        std::string (*normalize)(const std::string &), const FillSplit & fill) {
+    check_options(task, options, possible);
+    QuestionSet seen(normalize, options.excluded);
+    const auto  make = [&](const char * split, size_t n, const DepthRange & depth) {
+        if (n == 0) {
+            return std::vector<Example>();
+        }
+        Rng                  rng(options.seed, stream_id(task + "." + split));
+        std::vector<Example> examples = fill({ task, split, n, depth }, seen, rng);
+        for (size_t i = 0; i < examples.size(); ++i) {
+            examples[i].id = task + "-" + split + "-" + std::to_string(i);
+        }
+        return examples;
+    };
+    Dataset dataset;
+    dataset.test  = make("test", options.n_test, options.test_depth);
+    dataset.valid = make("valid", options.n_valid, options.depth);
+    dataset.train = make("train", options.n_train, options.depth);
+    return dataset;
+}
+
+std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen, Rng & rng,
+                                     const std::function<Example(const SplitRequest &, Rng &)> & draw) {
+    std::vector<Example> examples;
+    int                  repetitions = 0;
+    while (examples.size() < request.n) {
+        Example example = draw(request, rng);
+        if (seen.add(example.question)) {
+            examples.push_back(std::move(example));
+            repetitions = 0;
+        } else if (++repetitions == max_repetitions) {
+            throw too_few_questions(request, "");
+        }
+    }
+    return examples;
+}
+
+int draw_depth(const DepthRange & range, Rng & rng) {
+    return range.first + static_cast<int>(rng.below(static_cast<uint64_t>(range.last - range.first) + 1));
+}
+
+Error too_few_questions(const SplitRequest & request, const std::string & where) {
+    return Error(ErrorKind::usage, request.task + " " + request.split + ": there are too few different questions" + where +
+                                       " for " + std::to_string(request.n) + " examples",
+                 "ask for fewer examples or a wider range of depths");
+}
+
+} // namespace penelope

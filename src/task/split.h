@@ -1,0 +1,52 @@
+// What the generators share: checking the options, drawing the three splits in a fixed order from independent random
+// streams, keeping questions apart across splits, numbering.
+#pragma once
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "task/task.h"
+
+#include <functional>
+
+namespace penelope {
+
+// The questions of a dataset so far, by hash.
+class QuestionSet {
+  public:
+    QuestionSet(std::string (*normalize)(const std::string &), const std::unordered_set<std::string> & excluded)
+        : normalize_(normalize), hashes_(excluded) {}
+
+    // False if the question, in some spelling, is there already.
+    bool add(const std::string & question);
+
+  private:
+    std::string (*normalize_)(const std::string &);
+    std::unordered_set<std::string> hashes_;
+};
+
+struct SplitRequest {
+    std::string task;
+    std::string split; // "train", "valid", "test"
+    size_t      n;
+    DepthRange  depth;
+};
+
+// Makes the n examples of a split, ids left empty.
+using FillSplit = std::function<std::vector<Example>(const SplitRequest & request, QuestionSet & seen, Rng & rng)>;
+
+// Checks sizes, depth ranges (within `possible`) and options the task does not have, then fills test, valid and train in
+// this order, each from its own stream of the seed, and numbers the examples TASK-SPLIT-INDEX. A split of size 0 is empty.
+Dataset generate_splits(const std::string & task, const DatasetOptions & options, DepthRange possible,
+                        std::string (*normalize)(const std::string &), const FillSplit & fill);
+
+// Draws until n different questions are there. Throws Error (usage) when new ones stop coming.
+std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen, Rng & rng,
+                                     const std::function<Example(const SplitRequest &, Rng &)> & draw);
+
+// A depth of the range, uniformly.
+int draw_depth(const DepthRange & range, Rng & rng);
+
+// The error for a request that has more examples than there are different questions.
+Error too_few_questions(const SplitRequest & request, const std::string & where);
+
+} // namespace penelope

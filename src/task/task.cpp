@@ -1,0 +1,71 @@
+#include "task/task.h"
+
+#include "base/error.h"
+#include "task/extract.h"
+#include "task/listops.h"
+#include "task/prontoqa.h"
+#include "task/prosqa.h"
+#include "task/question.h"
+
+namespace penelope {
+
+namespace {
+
+DatasetOptions sizes(size_t n_train, size_t n_valid, size_t n_test, DepthRange depth, DepthRange test_depth, int max_steps = -1) {
+    DatasetOptions options = {};
+    options.n_train        = n_train;
+    options.n_valid        = n_valid;
+    options.n_test         = n_test;
+    options.depth          = depth;
+    options.test_depth     = test_depth;
+    options.max_steps      = max_steps;
+    return options;
+}
+
+} // namespace
+
+const std::vector<Task> & tasks() {
+    static const std::vector<Task> registry = {
+        { "listops", sizes(4800, 800, 1600, { 1, 8 }, { 1, 12 }, 6), generate_listops, extract_digit, listops_chance,
+          normalize_bracketed, is_listops_question, listops_facets },
+        { "prosqa", sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }), generate_prosqa, extract_membership, prosqa_chance, normalize_text,
+          is_prosqa_question, prosqa_facets },
+        { "prontoqa", sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }), generate_prontoqa, extract_truth, prontoqa_chance, normalize_text,
+          is_prontoqa_question, prontoqa_facets },
+    };
+    return registry;
+}
+
+const Task & find_task(const std::string & name) {
+    std::string known;
+    for (const Task & task : tasks()) {
+        if (name == task.name) {
+            return task;
+        }
+        known += (known.empty() ? "" : ", ") + std::string(task.name);
+    }
+    throw Error(ErrorKind::usage, "unknown task: " + name, "known tasks: " + known);
+}
+
+const Task * recognize_task(const std::vector<Example> & examples) {
+    if (examples.empty()) {
+        return nullptr;
+    }
+    for (const Task & task : tasks()) {
+        bool all = true;
+        for (const Example & example : examples) {
+            all = all && task.recognizes(example.question);
+        }
+        if (all) {
+            return &task;
+        }
+    }
+    return nullptr;
+}
+
+bool is_correct(const Task & task, const std::string & text, const Example & example) {
+    const std::string answer = task.extract(text);
+    return !answer.empty() && answer == task.extract(example.answer);
+}
+
+} // namespace penelope

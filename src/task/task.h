@@ -1,0 +1,82 @@
+// The tasks the project knows: how each makes its data, reads an answer out of generated text and what guessing gives.
+// Input: a task's name; output: its entry in a registry of plain functions.
+#pragma once
+
+#include "task/example.h"
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace penelope {
+
+struct DepthRange {
+    int first;
+    int last;
+};
+
+// What depth means: nested operators (listops), hops of the shortest path (prosqa), hops of the proof (prontoqa).
+struct DatasetOptions {
+    uint64_t   seed = 0;
+    size_t     n_train;
+    size_t     n_valid;
+    size_t     n_test;
+    DepthRange depth;          // of train and valid
+    DepthRange test_depth;
+    double     branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
+    int        max_steps = -1; // listops: transitions kept in a trace, -1 = all
+    std::unordered_set<std::string> excluded; // question hashes that must not be generated (see task/question.h)
+};
+
+struct Dataset {
+    std::vector<Example> train;
+    std::vector<Example> valid;
+    std::vector<Example> test;
+};
+
+// What answering without reasoning gives on a set of examples.
+struct ChanceLevel {
+    std::string how;
+    double      share; // of examples answered correctly
+};
+
+// Named properties of an example that an audit counts, such as ("depth", "3").
+using Facets = std::vector<std::pair<std::string, std::string>>;
+
+struct Task {
+    const char *   name;
+    DatasetOptions defaults; // the sizes of the paper
+
+    // Deterministic in the options; no two examples of the set share a question hash. Throws Error (usage) for options
+    // out of range or asking for more different questions than there are. The test set depends on neither the size of
+    // train nor that of valid.
+    Dataset (*generate)(const DatasetOptions & options);
+
+    // The answer in generated text (everything after the prompt), in the form of the gold answers; empty = not parsed.
+    std::string (*extract)(const std::string & text);
+
+    // What guessing gives on these examples, at least one. The first level is the one a model has to beat.
+    std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples);
+
+    // The question in the form that is hashed: two questions with the same one count as the same.
+    std::string (*normalize)(const std::string & question);
+
+    bool (*recognizes)(const std::string & question); // whether the question has the shape of this task
+
+    Facets (*facets)(const Example & example);
+};
+
+const std::vector<Task> & tasks();
+
+// Throws Error (usage) naming the known tasks.
+const Task & find_task(const std::string & name);
+
+// The task whose questions these are, by shape; null if they belong to none or to several.
+const Task * recognize_task(const std::vector<Example> & examples);
+
+// Whether generated text answers the example: the extracted answer is not empty and equals the extracted gold answer.
+bool is_correct(const Task & task, const std::string & text, const Example & example);
+
+} // namespace penelope
