@@ -47,7 +47,7 @@ class Findings {
 
     bool        empty() const { return n_ == 0; }
     OrderedJson json() const { return { { "n", n_ }, { "first", list_ } }; }
-    std::string summary() const { return std::to_string(n_) + " " + what_ + ", first: " + first_; }
+    std::string summary() const { return what_ + " (" + std::to_string(n_) + "), first: " + first_; }
 
   private:
     std::string what_;
@@ -58,12 +58,12 @@ class Findings {
 
 // Notes an example under a key that no other may have.
 void check_unique(std::unordered_map<std::string, Place> & seen, const std::string & key, const Place & place, const char * key_name,
-                  const std::string & shown, Findings & findings) {
+                  Findings & findings) {
     const auto [earlier, is_new] = seen.emplace(key, place);
     if (!is_new) {
         const std::string here  = to_text(place);
         const std::string there = to_text(earlier->second);
-        findings.add({ { key_name, shown }, { "in", here }, { "and", there } }, shown + " in " + here + " and " + there);
+        findings.add({ { key_name, key }, { "in", here }, { "and", there } }, in_quotes(key) + " in " + here + " and " + there);
     }
 }
 
@@ -98,6 +98,10 @@ OrderedJson count_facets(const Task & task, const std::vector<Example> & example
         }
     }
     return json;
+}
+
+Error to_error(const AuditReport & report) {
+    return Error(ErrorKind::format, "audit: " + report.problem, "remove the repeated or broken examples, or generate the data again");
 }
 
 std::vector<std::filesystem::path> data_files(const std::filesystem::path & path) {
@@ -139,8 +143,8 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
             const std::string normalized = task != nullptr ? task->normalize(example.question) : normalize_text(example.question);
             const std::string hash       = sha256_hex(normalized);
             all_questions.add(hash);
-            check_unique(ids, example.id, place, "id", in_quotes(example.id), repeated_ids);
-            check_unique(questions, hash, place, "question_sha256", hash.substr(0, 16), repeated_questions);
+            check_unique(ids, example.id, place, "id", repeated_ids);
+            check_unique(questions, hash, place, "question_sha256", repeated_questions);
             if (task != nullptr && task->extract(example.answer).empty()) {
                 unreadable_answers.add({ { "answer", example.answer }, { "in", to_text(place) } },
                                        in_quotes(example.answer) + " in " + to_text(place));
@@ -161,13 +165,19 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
         }
     }
     report.ok   = report.problem.empty();
-    report.json = { { "status", report.ok ? "ok" : "failed" },
-                    { "task", task != nullptr ? OrderedJson(task->name) : OrderedJson() },
-                    { "n", n_total },
-                    { "files", std::move(file_list) },
-                    { "repeated_ids", repeated_ids.json() },
-                    { "repeated_questions", repeated_questions.json() },
-                    { "unreadable_answers", unreadable_answers.json() } };
+    report.json = { { "status", report.ok ? "ok" : "error" } };
+    if (!report.ok) {
+        const Error error = to_error(report);
+        report.json["kind"]    = error_kind_name(error.kind);
+        report.json["message"] = error.message();
+        report.json["hint"]    = error.hint;
+    }
+    report.json["task"]               = task != nullptr ? OrderedJson(task->name) : OrderedJson();
+    report.json["n"]                  = n_total;
+    report.json["files"]              = std::move(file_list);
+    report.json["repeated_ids"]       = repeated_ids.json();
+    report.json["repeated_questions"] = repeated_questions.json();
+    report.json["unreadable_answers"] = unreadable_answers.json();
     return report;
 }
 
@@ -186,7 +196,7 @@ AuditReport audit_paths(const std::vector<std::filesystem::path> & paths) {
 
 void require_clean(const AuditReport & report) {
     if (!report.ok) {
-        throw Error(ErrorKind::format, "audit: " + report.problem, "remove the repeated or broken examples, or generate the data again");
+        throw to_error(report);
     }
 }
 

@@ -21,8 +21,9 @@ struct AuditReport {
     bool        ok;
     std::string problem; // the first repeats by name, one line; empty if ok
 
-    // {"status": "ok"|"failed", "task", "n", "files": [{"file", "n", "questions_sha256", "counts": {facet: {value: n}}}],
-    //  "repeated_ids": {"n", "first": [..]}, "repeated_questions": {..}, "unreadable_answers": {..}}
+    // {"status": "ok"|"error", "task", "n", "files": [{"file", "n", "questions_sha256", "counts": {facet: {value: n}}}],
+    //  "repeated_ids": {"n", "first": [..]}, "repeated_questions": {..}, "unreadable_answers": {..}}; with "error" also
+    //  "kind", "message" and "hint". questions_sha256 is over the hashes of the questions in file order.
     OrderedJson json;
 };
 

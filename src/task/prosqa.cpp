@@ -130,37 +130,6 @@ bool draw_question(ProsqaGraph & graph, const DepthRange & depth, Rng & rng) {
     return true;
 }
 
-// Uniform among the shortest paths: walks back from the target, each parent in proportion to the paths that reach it.
-std::vector<int> draw_shortest_path(const ProsqaGraph & graph, Rng & rng) {
-    const std::vector<int> distances = prosqa_distances(graph, graph.root);
-    std::vector<uint64_t>  n_paths(graph.parents.size(), 0);
-    const auto             precedes = [&](int parent, size_t node) {
-        const int distance = distances[static_cast<size_t>(parent)];
-        return distance >= 0 && distance + 1 == distances[node];
-    };
-    n_paths[static_cast<size_t>(graph.root)] = 1;
-    for (size_t i = 0; i < graph.parents.size(); ++i) {
-        for (const int parent : graph.parents[i]) {
-            n_paths[i] += precedes(parent, i) ? n_paths[static_cast<size_t>(parent)] : 0;
-        }
-    }
-    std::vector<int> path = { graph.target };
-    while (path.back() != graph.root) {
-        const size_t node = static_cast<size_t>(path.back());
-        uint64_t     pick = rng.below(n_paths[node]);
-        for (const int parent : graph.parents[node]) {
-            const uint64_t n = precedes(parent, node) ? n_paths[static_cast<size_t>(parent)] : 0;
-            if (pick < n) {
-                path.push_back(parent);
-                break;
-            }
-            pick -= n;
-        }
-    }
-    std::reverse(path.begin(), path.end());
-    return path;
-}
-
 Example draw_example(const SplitRequest & request, Rng & rng) {
     const ProsqaGraph graph = draw_prosqa_graph(request.depth, rng);
     return draw_prosqa_text(graph, rng);
@@ -198,6 +167,37 @@ std::vector<int> prosqa_distances(const ProsqaGraph & graph, int from) {
     return distances;
 }
 
+std::vector<int> draw_prosqa_path(const ProsqaGraph & graph, Rng & rng) {
+    const std::vector<int> distances = prosqa_distances(graph, graph.root);
+    std::vector<uint64_t>  n_paths(graph.parents.size(), 0);
+    const auto             precedes = [&](int parent, size_t node) {
+        const int distance = distances[static_cast<size_t>(parent)];
+        return distance >= 0 && distance + 1 == distances[node];
+    };
+    n_paths[static_cast<size_t>(graph.root)] = 1;
+    for (size_t i = 0; i < graph.parents.size(); ++i) {
+        for (const int parent : graph.parents[i]) {
+            n_paths[i] += precedes(parent, i) ? n_paths[static_cast<size_t>(parent)] : 0;
+        }
+    }
+    // Back from the target, to each parent in proportion to the paths that reach it.
+    std::vector<int> path = { graph.target };
+    while (path.back() != graph.root) {
+        const size_t node = static_cast<size_t>(path.back());
+        uint64_t     pick = rng.below(n_paths[node]);
+        for (const int parent : graph.parents[node]) {
+            const uint64_t n = precedes(parent, node) ? n_paths[static_cast<size_t>(parent)] : 0;
+            if (pick < n) {
+                path.push_back(parent);
+                break;
+            }
+            pick -= n;
+        }
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
 ProsqaGraph draw_prosqa_graph(const DepthRange & depth, Rng & rng) {
     for (int i = 0; i < max_graphs; ++i) {
         ProsqaGraph graph = draw_families(rng);
@@ -207,7 +207,7 @@ ProsqaGraph draw_prosqa_graph(const DepthRange & depth, Rng & rng) {
         // A head without descendants is itself dropped; the other nodes then have no second family to ask about.
         const bool both_heads = graph.labels.size() > 2 && graph.labels[0] == 1 && graph.labels[1] == 2;
         if (both_heads && static_cast<size_t>(n_parentless) <= entities.size() && draw_question(graph, depth, rng)) {
-            graph.path = draw_shortest_path(graph, rng);
+            graph.path = draw_prosqa_path(graph, rng);
             return graph;
         }
     }

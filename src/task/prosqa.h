@@ -25,6 +25,9 @@ std::vector<int> prosqa_distances(const ProsqaGraph & graph, int from);
 // Draws until a graph has a target at a distance within `depth`. Throws Error (usage) if that hardly ever happens.
 ProsqaGraph draw_prosqa_graph(const DepthRange & depth, Rng & rng);
 
+// One of the shortest paths from root to target, all equally likely.
+std::vector<int> draw_prosqa_path(const ProsqaGraph & graph, Rng & rng);
+
 // Names, order of the sentences and of the two options are drawn. The id stays empty.
 Example draw_prosqa_text(const ProsqaGraph & graph, Rng & rng);
 

@@ -1,6 +1,7 @@
 #include "task/task.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "task/extract.h"
 #include "task/listops.h"
 #include "task/prontoqa.h"
@@ -44,7 +45,7 @@ const Task & find_task(const std::string & name) {
         }
         known += (known.empty() ? "" : ", ") + std::string(task.name);
     }
-    throw Error(ErrorKind::usage, "unknown task: " + name, "known tasks: " + known);
+    throw Error(ErrorKind::usage, "unknown task: " + in_quotes(name), "known tasks: " + known);
 }
 
 const Task * recognize_task(const std::vector<Example> & examples) {

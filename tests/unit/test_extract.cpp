@@ -1,0 +1,114 @@
+// Answers read out of generated text, one rule a task, and the registry of tasks.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "task/extract.h"
+#include "task/task.h"
+
+using namespace penelope;
+
+TEST_CASE("the answer part") {
+    CHECK(answer_part("[MIN 4 7] = 4\n### 4") == "4");
+    CHECK(answer_part("### 4\n### 5") == "5");
+    CHECK(answer_part("The answer is: 4\nThe answer is: 5") == "5");
+    CHECK(answer_part("The answer is: 4 # 6") == "6");
+    CHECK(answer_part("  4  \nmore") == "4");
+    CHECK(answer_part("### 1,234") == "1234");
+    CHECK(answer_part("###") == "");
+    CHECK(answer_part("") == "");
+    CHECK(answer_part("### \n5") == ""); // what comes after the line is not the answer
+}
+
+TEST_CASE("Deep ListOps: a single digit") {
+    CHECK(extract_digit("[MIN 4 7] = 4\n[MAX 3 4] = 4\n### 4") == "4");
+    CHECK(extract_digit("### 4") == "4");
+    CHECK(extract_digit("#4.") == "4");
+    CHECK(extract_digit(" 7") == "7");
+    CHECK(extract_digit("The answer is: 0") == "0");
+    CHECK(extract_digit("it is 3 or 12") == "3");
+    CHECK(extract_digit("### 12") == "");
+    CHECK(extract_digit("### 12 3") == "");
+    CHECK(extract_digit("### 1,2") == ""); // commas are deleted first
+    CHECK(extract_digit("### none") == "");
+    CHECK(extract_digit("") == "");
+    CHECK(extract_digit("[MIN 4 7] = 4") == "4"); // without a marker, the first run of the first line
+    CHECK(extract_digit("### \xd9\xa4") == "");   // a digit of another script
+}
+
+TEST_CASE("PrOntoQA: the first whole word True or False") {
+    CHECK(extract_truth("Max is hot.\n### True") == "True");
+    CHECK(extract_truth("### False.") == "False");
+    CHECK(extract_truth("### not True but False") == "True");
+    CHECK(extract_truth("The answer is: False") == "False");
+    CHECK(extract_truth("### Truely False") == "False");
+    CHECK(extract_truth("### true") == "");
+    CHECK(extract_truth("### TrueFalse") == "");
+    CHECK(extract_truth("### True_1") == "");
+    CHECK(extract_truth("### Tru") == "");
+    CHECK(extract_truth("") == "");
+}
+
+TEST_CASE("ProsQA: the whole sentence") {
+    CHECK(extract_membership("Every a is a b.\n### Tom is a lempus.") == "Tom is a lempus.");
+    CHECK(extract_membership("### Tom is a lempus") == "Tom is a lempus.");
+    CHECK(extract_membership("Tom is a lempus.\nTom") == "Tom is a lempus.");
+    CHECK(extract_membership("### Tom  is a  lempus .") == "Tom is a lempus.");
+    CHECK(extract_membership("The answer is: Tom is a lempus.") == "Tom is a lempus.");
+    CHECK(extract_membership("### tom is a lempus.") == "");
+    CHECK(extract_membership("### Tom is an impus.") == "");
+    CHECK(extract_membership("### Tom is a lempus. Tom is a dumpus.") == "");
+    CHECK(extract_membership("### Tom is a Lempus.") == "");
+    CHECK(extract_membership("### Tom is a") == "");
+    CHECK(extract_membership("### Every tom is a lempus.") == "");
+    CHECK(extract_membership("### Tom is a lempus..") == "");
+    CHECK(extract_membership("") == "");
+}
+
+TEST_CASE("gold answers of all tasks are read, bare and in both layouts") {
+    for (const Task & task : tasks()) {
+        DatasetOptions options = task.defaults;
+        options.n_train        = 0;
+        options.n_valid        = 0;
+        options.n_test         = 200;
+        for (const Example & example : task.generate(options).test) {
+            REQUIRE(task.extract(example.answer) == example.answer);
+            REQUIRE(task.extract("### " + example.answer) == example.answer);
+            REQUIRE(task.extract("The answer is: " + example.answer + "\n") == example.answer);
+            REQUIRE(is_correct(task, "some step\n### " + example.answer, example));
+            REQUIRE(task.recognizes(example.question));
+        }
+    }
+}
+
+TEST_CASE("an answer that is not read is wrong, even when gold is not read either") {
+    const Task & task = find_task("listops");
+    CHECK(is_correct(task, "### 4", { "x", "q", {}, "4" }));
+    CHECK_FALSE(is_correct(task, "### 5", { "x", "q", {}, "4" }));
+    CHECK_FALSE(is_correct(task, "### none", { "x", "q", {}, "none" }));
+}
+
+TEST_CASE("the registry") {
+    CHECK(tasks().size() == 3);
+    CHECK(std::string(find_task("prosqa").name) == "prosqa");
+    try {
+        find_task("sudoku");
+        FAIL("an unknown task was found");
+    } catch (const Error & error) {
+        CHECK(error.kind == ErrorKind::usage);
+        CHECK(error.message() == "unknown task: 'sudoku'");
+        CHECK(error.hint == "known tasks: listops, prosqa, prontoqa");
+    }
+}
+
+TEST_CASE("a set is recognized only if all of it has one shape") {
+    const Example a = { "a", "Evaluate: [MAX 1 2]", {}, "2" };
+    const Example b = { "b", "True or false: Max is hot.", {}, "True" };
+    const Example c = { "c", "What is it?", {}, "it" };
+    REQUIRE(recognize_task({ a }) != nullptr);
+    CHECK(recognize_task({ a })->name == std::string("listops"));
+    CHECK(recognize_task({ b, b })->name == std::string("prontoqa"));
+    CHECK(recognize_task({ a, b }) == nullptr);
+    CHECK(recognize_task({ c }) == nullptr);
+    CHECK(recognize_task({}) == nullptr);
+}
