@@ -79,17 +79,20 @@ std::string resolve_target(const std::string & path, bool force) {
     if (fs::is_symlink(target, ec)) {
         const fs::path resolved = fs::canonical(target, ec);
         if (ec) {
-            throw Error(ErrorKind::io, shown(path) + ": is a symbolic link to nothing", "remove it or choose another path");
+            throw Error(ErrorKind::io, shown(path) + ": is a symbolic link to nothing",
+                        "remove it or choose another path");
         }
         target = resolved;
     }
     const fs::file_status status = fs::status(target, ec);
-    if (status.type() == fs::file_type::none) { // neither there nor absent: a name too long, a directory that is closed to us
+    // Neither there nor absent: the name is too long, or a directory is closed to us.
+    if (status.type() == fs::file_type::none) {
         throw Error(ErrorKind::io, shown(path) + ": " + ec.message());
     }
     if (fs::exists(status)) {
         if (!fs::is_regular_file(status)) {
-            throw Error(ErrorKind::io, shown(path) + ": " + (fs::is_directory(status) ? "is a directory" : "is not a regular file"),
+            throw Error(ErrorKind::io,
+                        shown(path) + ": " + (fs::is_directory(status) ? "is a directory" : "is not a regular file"),
                         "choose another path");
         }
         if (!force) {
@@ -97,7 +100,8 @@ std::string resolve_target(const std::string & path, bool force) {
         }
     }
     if (!fs::is_directory(target.parent_path(), ec)) {
-        throw Error(ErrorKind::not_found, shown(path) + ": directory " + shown(target.parent_path().string()) + " does not exist",
+        throw Error(ErrorKind::not_found,
+                    shown(path) + ": directory " + shown(target.parent_path().string()) + " does not exist",
                     "create the directory first");
     }
     return target.string();
@@ -105,17 +109,20 @@ std::string resolve_target(const std::string & path, bool force) {
 
 } // namespace
 
-AtomicFile::AtomicFile(const std::string & path, bool force) : path_(path), target_(resolve_target(path, force)), force_(force) {
+AtomicFile::AtomicFile(const std::string & path, bool force)
+    : path_(path), target_(resolve_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
     static std::atomic<unsigned> counter{ 0 };
     // O_EXCL decides; the loop only steps over files a killed process of the same number left behind.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
         const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
-        temp_path_ = (fs::path(target_).parent_path() / name).string();
-        slot_ = take_slot(temp_path_);
+        temp_path_             = (fs::path(target_).parent_path() / name).string();
+        slot_                  = take_slot(temp_path_);
         if (slot_ < 0) {
-            throw Error(ErrorKind::io, shown(path_) + ": " +
-                (temp_path_.size() >= sizeof(Slot::path) ? "path too long" : "too many files being written at once"));
+            throw Error(ErrorKind::io,
+                        shown(path_) + ": " +
+                            (temp_path_.size() >= sizeof(Slot::path) ? "path too long"
+                                                                     : "too many files being written at once"));
         }
         fd_ = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd_ < 0) {
@@ -167,8 +174,10 @@ void AtomicFile::require_space(uint64_t bytes) const {
     }
     const uint64_t room = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
     if (bytes > room) {
-        throw Error(ErrorKind::io, shown(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) + ") but only " +
-                    format_bytes(room) + " are free on the disk", "free some space or choose another directory");
+        throw Error(ErrorKind::io,
+                    shown(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) +
+                        ") but only " + format_bytes(room) + " are free on the disk",
+                    "free some space or choose another directory");
     }
 }
 
@@ -195,7 +204,8 @@ void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
             continue;
         }
         if (n <= 0) {
-            fail("cannot write " + std::to_string(size) + " bytes after " + std::to_string(n_through_), n < 0 ? errno : EIO);
+            fail("cannot write " + std::to_string(size) + " bytes after " + std::to_string(n_through_),
+                 n < 0 ? errno : EIO);
         }
         bytes += n;
         size -= static_cast<size_t>(n);

@@ -45,7 +45,7 @@ class AtomicFile {
     std::string          temp_path_;
     std::vector<uint8_t> buffer_;
     uint64_t             size_      = 0;
-    uint64_t             n_through_ = 0;  // bytes the system has taken; size_ counts those in buffer_ too
+    uint64_t             n_through_ = 0; // bytes the system has taken; size_ counts those in buffer_ too
     int                  fd_        = -1;
     int                  slot_      = -1; // in the table of remove_temporary_files()
     bool                 force_     = false;

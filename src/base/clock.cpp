@@ -11,7 +11,7 @@ double Stopwatch::elapsed_ms() const {
 double Stopwatch::restart() {
     const auto   now     = std::chrono::steady_clock::now();
     const double elapsed = std::chrono::duration<double, std::milli>(now - start_).count();
-    start_ = now;
+    start_               = now;
     return elapsed;
 }
 

@@ -19,9 +19,9 @@ std::string scaled(double value, const char * unit) {
 
 // Length of the UTF-8 sequence that starts at `text[i]`, 0 when it is not one (overlong and surrogate forms included).
 size_t utf8_length(std::string_view text, size_t i) {
-    const auto byte = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
-    const auto tail = [&](size_t k) { return (byte(k) & 0xC0) == 0x80; };
-    const unsigned c = byte(0);
+    const auto     byte = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
+    const auto     tail = [&](size_t k) { return (byte(k) & 0xC0) == 0x80; };
+    const unsigned c    = byte(0);
     if (c < 0x80) {
         return 1;
     }
@@ -46,8 +46,8 @@ std::string format_bytes(uint64_t bytes) {
         return std::to_string(bytes) + " B";
     }
     static constexpr const char * units[] = { " KiB", " MiB", " GiB", " TiB", " PiB", " EiB" };
-    double value = static_cast<double>(bytes) / 1024;
-    size_t unit  = 0;
+    double                        value   = static_cast<double>(bytes) / 1024;
+    size_t                        unit    = 0;
     // 1023.5 would print as 1024 of the smaller unit
     while (value >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
         value /= 1024;
@@ -79,8 +79,8 @@ std::string format_count(uint64_t n) {
         return std::to_string(n);
     }
     static constexpr const char * units[] = { "K", "M", "B", "T" };
-    double value = static_cast<double>(n) / 1000;
-    size_t unit  = 0;
+    double                        value   = static_cast<double>(n) / 1000;
+    size_t                        unit    = 0;
     while (value >= 999.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
         value /= 1000;
         ++unit;
@@ -114,7 +114,7 @@ std::string in_quotes(std::string_view text, size_t max_bytes) {
             out += "...";
             break;
         }
-        const size_t n = utf8_length(text, i);
+        const size_t        n = utf8_length(text, i);
         const unsigned char c = static_cast<unsigned char>(text[i]);
         if (n == 0 || c < 0x20 || c == 0x7F) {
             char buffer[8];

@@ -8,9 +8,9 @@
 
 namespace penelope {
 
-std::string format_bytes(uint64_t bytes);    // "512 B", "1.5 KiB", "3.21 GiB"
-std::string format_duration(double ms);      // "0.42 ms", "12.3 s", "4 min 05 s", "2 h 03 min"
-std::string format_count(uint64_t n);        // "999", "12.3K", "64.08M", "1.24B"
+std::string format_bytes(uint64_t bytes);                  // "512 B", "1.5 KiB", "3.21 GiB"
+std::string format_duration(double ms);                    // "0.42 ms", "12.3 s", "4 min 05 s", "2 h 03 min"
+std::string format_count(uint64_t n);                      // "999", "12.3K", "64.08M", "1.24B"
 std::string format_shape(const std::vector<int64_t> & ne); // "[64, 3]"
 std::string join(const std::vector<std::string> & parts, std::string_view separator);
 

@@ -54,9 +54,9 @@ std::string reason(const char * what) {
             text.erase(0, at + std::string_view(mark).size());
         }
     }
-    const size_t colon = text.find(": ");
-    const bool   digits = colon != std::string::npos &&
-                          std::all_of(text.begin(), text.begin() + long(colon), [](char c) { return c >= '0' && c <= '9'; });
+    const size_t colon  = text.find(": ");
+    const bool   digits = colon != std::string::npos && std::all_of(text.begin(), text.begin() + long(colon),
+                                                                    [](char c) { return c >= '0' && c <= '9'; });
     return digits ? text.substr(colon + 2) : text;
 }
 
@@ -106,18 +106,18 @@ template <typename T> std::optional<T> convert(const Json & value) {
 Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
     if (text.size() > limits.max_bytes) {
         throw Error(ErrorKind::format, origin + ": " + format_bytes(text.size()) + " of JSON, at most " +
-                    format_bytes(limits.max_bytes) + " are read");
+                                           format_bytes(limits.max_bytes) + " are read");
     }
     const size_t deep = find_too_deep(text, limits.max_depth);
     if (deep != std::string_view::npos) {
         throw Error(ErrorKind::format, origin + ": " + position(text, deep) + ": JSON nested deeper than " +
-                    std::to_string(limits.max_depth) + " levels");
+                                           std::to_string(limits.max_depth) + " levels");
     }
     try {
         return Json::parse(text.begin(), text.end());
     } catch (const Json::parse_error & error) {
-        throw Error(ErrorKind::format, origin + ": " + position(text, error.byte > 0 ? error.byte - 1 : 0) + ": " +
-                    reason(error.what()));
+        throw Error(ErrorKind::format,
+                    origin + ": " + position(text, error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()));
     } catch (const Json::exception & error) { // a number no double holds
         throw Error(ErrorKind::format, origin + ": " + reason(error.what()));
     }
@@ -136,7 +136,8 @@ std::string dump_json(const OrderedJson & value, int indent) {
     return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-template <typename T> std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin) {
+template <typename T>
+std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin) {
     if (!object.is_object()) {
         throw Error(ErrorKind::format, origin + ": expected a JSON object, found " + object.type_name());
     }
@@ -146,8 +147,9 @@ template <typename T> std::optional<T> json_find(const Json & object, const std:
     }
     std::optional<T> value = convert<T>(*it);
     if (!value) {
-        wrong(origin, field, std::string("expected ") + expected_name<T>() + ", found " +
-              (it->is_primitive() ? in_quotes(dump_json(*it)) : std::string("an ") + it->type_name()));
+        wrong(origin, field,
+              std::string("expected ") + expected_name<T>() + ", found " +
+                  (it->is_primitive() ? in_quotes(dump_json(*it)) : std::string("an ") + it->type_name()));
     }
     return value;
 }

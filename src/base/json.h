@@ -29,7 +29,8 @@ std::string dump_json(const OrderedJson & value, int indent = -1);
 
 // A field of an object. get: throws Error(format) when it is missing or of another type. find: nullopt when it is missing
 // or null, throws on another type. T is std::string, int64_t (a number without fraction), double (any number) or bool.
-template <typename T> T                json_get(const Json & object, const std::string & field, const std::string & origin);
-template <typename T> std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin);
+template <typename T> T json_get(const Json & object, const std::string & field, const std::string & origin);
+template <typename T>
+std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin);
 
 } // namespace penelope

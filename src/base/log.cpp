@@ -42,7 +42,8 @@ void from_ggml(ggml_log_level level, const char * text, void *) {
     Log &                       log = the_log();
     std::lock_guard<std::mutex> lock(log.mutex);
     if (level != GGML_LOG_LEVEL_CONT) {
-        log.ggml_level = level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN ? LogLevel::warning : LogLevel::debug;
+        log.ggml_level =
+            level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN ? LogLevel::warning : LogLevel::debug;
     }
     for (const char * c = text; *c != '\0'; ++c) {
         if (*c != '\n') {

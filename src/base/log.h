@@ -19,11 +19,19 @@ LogLevel log_level();
 // Replaces the sink; an empty one restores stderr. The sink is called by one thread at a time and must not log itself.
 void log_set_sink(LogSink sink);
 
-void log_message(LogLevel level, std::string_view line);
-inline void log_error(std::string_view line) { log_message(LogLevel::error, line); }
-inline void log_warning(std::string_view line) { log_message(LogLevel::warning, line); }
-inline void log_info(std::string_view line) { log_message(LogLevel::info, line); }
-inline void log_debug(std::string_view line) { log_message(LogLevel::debug, line); }
+void        log_message(LogLevel level, std::string_view line);
+inline void log_error(std::string_view line) {
+    log_message(LogLevel::error, line);
+}
+inline void log_warning(std::string_view line) {
+    log_message(LogLevel::warning, line);
+}
+inline void log_info(std::string_view line) {
+    log_message(LogLevel::info, line);
+}
+inline void log_debug(std::string_view line) {
+    log_message(LogLevel::debug, line);
+}
 
 // Sends what ggml logs to this log: its errors and warnings as warnings (an Error tells the user what failed), the rest as
 // debug. Takes effect once per process; cheap to call again.

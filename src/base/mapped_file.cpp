@@ -44,7 +44,8 @@ MappedFile MappedFile::open(const std::string & path) {
         throw Error(ErrorKind::io, in_quotes(path, 1024) + ": " + std::strerror(errno));
     }
     if (!S_ISREG(info.st_mode)) {
-        throw Error(ErrorKind::format, in_quotes(path, 1024) + ": " + (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file"),
+        throw Error(ErrorKind::format,
+                    in_quotes(path, 1024) + ": " + (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file"),
                     "give the path of a file");
     }
     const size_t size = static_cast<size_t>(info.st_size);

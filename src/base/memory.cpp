@@ -57,7 +57,7 @@ uint64_t group_room(const std::string & mount, std::string path, const GroupFile
         if (limit && usage) {
             const uint64_t cache = read_field(directory + "memory.stat", files.inactive_file).value_or(0);
             const uint64_t held  = *usage - std::min(*usage, cache);
-            room = std::min(room, *limit - std::min(*limit, held));
+            room                 = std::min(room, *limit - std::min(*limit, held));
         }
         if (path.empty() || path == "/") {
             return room;
@@ -135,8 +135,10 @@ std::optional<uint64_t> available_memory(const std::string & root) {
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint) {
     const std::optional<uint64_t> room = available_memory();
     if (room && bytes > *room) {
-        throw Error(ErrorKind::memory, what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(*room) +
-                    " are available", hint);
+        throw Error(ErrorKind::memory,
+                    what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(*room) +
+                        " are available",
+                    hint);
     }
 }
 

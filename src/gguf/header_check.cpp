@@ -29,8 +29,7 @@ class Walker {
         for (uint64_t i = 0; i < n_kv_; ++i) {
             read_pair(i);
         }
-        const size_t info_begin = pos_;
-        uint64_t     end        = 0; // of the data so far, relative to the data section
+        uint64_t end = 0; // of the data so far, relative to the data section
         for (uint64_t i = 0; i < n_tensors_; ++i) {
             read_tensor_info(i, end);
         }
@@ -39,8 +38,8 @@ class Walker {
         }
         const size_t data_begin = GGML_PAD(pos_, alignment_);
         if (data_begin > size_ || end > size_ - data_begin) {
-            pos_ = info_begin;
-            fail("tensor data ends at byte " + std::to_string(data_begin + end) + " but the file has " + std::to_string(size_),
+            fail("tensor data ends at byte " + std::to_string(data_begin + end) + " but the file has " +
+                     std::to_string(size_),
                  truncated_hint);
         }
         return data_begin;
@@ -77,10 +76,12 @@ class Walker {
         const uint64_t length = read<uint64_t>(what);
         if (length > remaining()) {
             fail(what + ": a string of " + std::to_string(length) + " bytes does not fit into the remaining " +
-                 std::to_string(remaining()) + " of the file", truncated_hint);
+                     std::to_string(remaining()) + " of the file",
+                 truncated_hint);
         }
         if (length > max_length) {
-            fail(what + ": " + std::to_string(length) + " bytes are too long, at most " + std::to_string(max_length) + " are allowed");
+            fail(what + ": " + std::to_string(length) + " bytes are too long, at most " + std::to_string(max_length) +
+                 " are allowed");
         }
         const std::string_view text(reinterpret_cast<const char *>(data_) + pos_, static_cast<size_t>(length));
         // ggml hands strings on as C strings and would cut them there.
@@ -96,19 +97,22 @@ class Walker {
             fail(size_ == 0 ? "is empty, expected a GGUF file" : "is not a GGUF file (it does not start with \"GGUF\")",
                  "give a .gguf file, or convert the model with penelope convert");
         }
-        pos_ = 4;
+        pos_                   = 4;
         const uint32_t version = read<uint32_t>("the version number");
         if (version != 0 && (version & 0xFFFF) == 0) {
             fail("is a GGUF file of the other byte order", "convert the model again on a machine of this kind");
         }
         if (version < 2 || version > GGUF_VERSION) {
-            throw Error(ErrorKind::unsupported, in_quotes(path_, 1024) + ": GGUF version " + std::to_string(version) +
-                        ", expected 2 or " + std::to_string(GGUF_VERSION), "convert the model again with a current converter");
+            throw Error(ErrorKind::unsupported,
+                        in_quotes(path_, 1024) + ": GGUF version " + std::to_string(version) + ", expected 2 or " +
+                            std::to_string(GGUF_VERSION),
+                        "convert the model again with a current converter");
         }
         n_tensors_ = read<uint64_t>("the number of tensors");
         n_kv_      = read<uint64_t>("the number of keys");
         if (n_tensors_ > max_n_tensors) {
-            fail("announces " + std::to_string(n_tensors_) + " tensors, at most " + std::to_string(max_n_tensors) + " are allowed");
+            fail("announces " + std::to_string(n_tensors_) + " tensors, at most " + std::to_string(max_n_tensors) +
+                 " are allowed");
         }
         if (n_kv_ > max_n_kv) {
             fail("announces " + std::to_string(n_kv_) + " keys, at most " + std::to_string(max_n_kv) + " are allowed");
@@ -140,8 +144,10 @@ class Walker {
         }
         const uint64_t n_bytes_min = type == GGUF_TYPE_STRING ? sizeof(uint64_t) : scalar_size(type); // per element
         if (n > remaining() / n_bytes_min) {
-            fail(what + ": " + (is_array ? "an array of " + std::to_string(n) + " elements" : std::string("its value")) +
-                 " does not fit into the remaining " + std::to_string(remaining()) + " bytes of the file", truncated_hint);
+            fail(what + ": " +
+                     (is_array ? "an array of " + std::to_string(n) + " elements" : std::string("its value")) +
+                     " does not fit into the remaining " + std::to_string(remaining()) + " bytes of the file",
+                 truncated_hint);
         }
         if (type != GGUF_TYPE_STRING) {
             advance(n * n_bytes_min, what);
@@ -154,7 +160,8 @@ class Walker {
 
     void read_alignment(const std::string & what, bool is_array, int32_t type) {
         if (is_array || type != GGUF_TYPE_UINT32) {
-            fail(what + ": expected u32, found " + (is_array ? "an array" : gguf_type_name(static_cast<gguf_type>(type))));
+            fail(what + ": expected u32, found " +
+                 (is_array ? "an array" : gguf_type_name(static_cast<gguf_type>(type))));
         }
         alignment_ = read<uint32_t>(what);
         if (alignment_ < 8 || (alignment_ & (alignment_ - 1)) != 0) {
@@ -173,18 +180,21 @@ class Walker {
         }
         const uint32_t n_dims = read<uint32_t>(what);
         if (n_dims > GGML_MAX_DIMS) {
-            fail(what + ": " + std::to_string(n_dims) + " dimensions, at most " + std::to_string(GGML_MAX_DIMS) + " are allowed");
+            fail(what + ": " + std::to_string(n_dims) + " dimensions, at most " + std::to_string(GGML_MAX_DIMS) +
+                 " are allowed");
         }
         int64_t ne[GGML_MAX_DIMS] = { 1, 1, 1, 1 };
         for (uint32_t j = 0; j < n_dims; ++j) {
             ne[j] = read<int64_t>(what);
             if (ne[j] < 1) {
-                fail(what + ": dimension " + std::to_string(j) + " is " + std::to_string(ne[j]) + ", expected at least 1");
+                fail(what + ": dimension " + std::to_string(j) + " is " + std::to_string(ne[j]) +
+                     ", expected at least 1");
             }
         }
         const int32_t type = read<int32_t>(what);
         if (type < 0 || type >= GGML_TYPE_COUNT || ggml_blck_size(static_cast<ggml_type>(type)) <= 0) {
-            throw Error(ErrorKind::unsupported, in_quotes(path_, 1024) + ": " + what + ": unknown tensor type " + std::to_string(type),
+            throw Error(ErrorKind::unsupported,
+                        in_quotes(path_, 1024) + ": " + what + ": unknown tensor type " + std::to_string(type),
                         "the file is damaged, or made for a newer or much older program");
         }
         const uint64_t n_bytes = byte_size(what, static_cast<ggml_type>(type), ne);
@@ -211,8 +221,9 @@ class Walker {
         for (int j = 0; j < GGML_MAX_DIMS; ++j) {
             const uint64_t n = static_cast<uint64_t>(j == 0 ? ne[0] / block : ne[j]);
             if (n > size_ / n_bytes) {
-                fail(what + ": shape " + format_shape({ ne[0], ne[1], ne[2], ne[3] }) + " of type " + ggml_type_name(type) +
-                     " is larger than the file", truncated_hint);
+                fail(what + ": shape " + format_shape({ ne[0], ne[1], ne[2], ne[3] }) + " of type " +
+                         ggml_type_name(type) + " is larger than the file",
+                     truncated_hint);
             }
             n_bytes *= n;
         }
@@ -223,13 +234,13 @@ class Walker {
         switch (type) {
             case GGUF_TYPE_UINT8:
             case GGUF_TYPE_INT8:
-            case GGUF_TYPE_BOOL:    return 1;
+            case GGUF_TYPE_BOOL: return 1;
             case GGUF_TYPE_UINT16:
-            case GGUF_TYPE_INT16:   return 2;
+            case GGUF_TYPE_INT16: return 2;
             case GGUF_TYPE_UINT32:
             case GGUF_TYPE_INT32:
             case GGUF_TYPE_FLOAT32: return 4;
-            default:                return 8;
+            default: return 8;
         }
     }
 

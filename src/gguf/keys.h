@@ -24,13 +24,13 @@ inline constexpr const char * general_license_link         = "general.license.li
 inline constexpr const char * general_repo_url             = "general.repo_url";
 inline constexpr const char * general_source_repo_url      = "general.source.repo_url";
 inline constexpr const char * general_quantized_by         = "general.quantized_by";
-inline constexpr const char * general_tags                 = "general.tags";             // str[]
-inline constexpr const char * general_languages            = "general.languages";        // str[]
-inline constexpr const char * general_base_model_count     = "general.base_model.count"; // u32
-inline constexpr const char * general_dataset_count        = "general.dataset.count";    // u32
-inline constexpr const char * general_file_type            = "general.file_type";        // u32
+inline constexpr const char * general_tags                 = "general.tags";                 // str[]
+inline constexpr const char * general_languages            = "general.languages";            // str[]
+inline constexpr const char * general_base_model_count     = "general.base_model.count";     // u32
+inline constexpr const char * general_dataset_count        = "general.dataset.count";        // u32
+inline constexpr const char * general_file_type            = "general.file_type";            // u32
 inline constexpr const char * general_quantization_version = "general.quantization_version"; // u32: 2
-inline constexpr const char * general_alignment            = "general.alignment";        // u32
+inline constexpr const char * general_alignment            = "general.alignment";            // u32
 inline constexpr const char * split_count                  = "split.count"; // u16; above 1 the file is one of several
 
 // "general.base_model.0.name", "general.dataset.1.repo_url": field is name, organization, repo_url, ...
@@ -73,8 +73,8 @@ inline constexpr const char * ssm_time_step_rank       = "ssm.time_step_rank";
 inline constexpr const char * ssm_inner_size           = "ssm.inner_size";
 
 // Tokenizer.
-inline constexpr const char * tokenizer_model            = "tokenizer.ggml.model"; // str: "gpt2"
-inline constexpr const char * tokenizer_pre              = "tokenizer.ggml.pre";   // str: "llama-bpe", ...
+inline constexpr const char * tokenizer_model            = "tokenizer.ggml.model";      // str: "gpt2"
+inline constexpr const char * tokenizer_pre              = "tokenizer.ggml.pre";        // str: "llama-bpe", ...
 inline constexpr const char * tokenizer_tokens           = "tokenizer.ggml.tokens";     // str[]
 inline constexpr const char * tokenizer_token_type       = "tokenizer.ggml.token_type"; // i32[]
 inline constexpr const char * tokenizer_merges           = "tokenizer.ggml.merges";     // str[]: "left right"
@@ -101,27 +101,27 @@ inline constexpr const char * adapter_lora_prompt_prefix      = "adapter.lora.pr
 inline constexpr const char * adapter_alora_invocation_tokens = "adapter.alora.invocation_tokens"; // u32[]
 
 // The Penelope sidecar.
-inline constexpr const char * penelope_version = "penelope.version"; // u32
-inline constexpr const char * penelope_method = "penelope.method";  // str: "penelope", "coconut", ...
-inline constexpr const char * penelope_interval_start = "penelope.interval.start"; // u32, s
-inline constexpr const char * penelope_interval_end = "penelope.interval.end";   // u32, e
-inline constexpr const char * penelope_memory_count = "penelope.memory_count";   // u32, m
-inline constexpr const char * penelope_readout_count = "penelope.readout_count";  // u32, q
-inline constexpr const char * penelope_k_max = "penelope.k_max";          // u32
-inline constexpr const char * penelope_k_default = "penelope.k_default";      // u32
-inline constexpr const char * penelope_time_length = "penelope.time_length";    // u32, h
-inline constexpr const char * penelope_adapter_length = "penelope.adapter_length"; // u32, b
-inline constexpr const char * penelope_transition = "penelope.transition";     // str: "gru", "overwrite"
-inline constexpr const char * penelope_prompt_template = "penelope.prompt_template";
-inline constexpr const char * penelope_answer_prefix = "penelope.answer_prefix";
-inline constexpr const char * penelope_task = "penelope.task";
-inline constexpr const char * penelope_base_name = "penelope.base.name";
-inline constexpr const char * penelope_base_architecture = "penelope.base.architecture";
-inline constexpr const char * penelope_base_block_count = "penelope.base.block_count";      // u32
+inline constexpr const char * penelope_version               = "penelope.version"; // u32
+inline constexpr const char * penelope_method                = "penelope.method";  // str: "penelope", "coconut", ...
+inline constexpr const char * penelope_interval_start        = "penelope.interval.start"; // u32, s
+inline constexpr const char * penelope_interval_end          = "penelope.interval.end";   // u32, e
+inline constexpr const char * penelope_memory_count          = "penelope.memory_count";   // u32, m
+inline constexpr const char * penelope_readout_count         = "penelope.readout_count";  // u32, q
+inline constexpr const char * penelope_k_max                 = "penelope.k_max";          // u32
+inline constexpr const char * penelope_k_default             = "penelope.k_default";      // u32
+inline constexpr const char * penelope_time_length           = "penelope.time_length";    // u32, h
+inline constexpr const char * penelope_adapter_length        = "penelope.adapter_length"; // u32, b
+inline constexpr const char * penelope_transition            = "penelope.transition";     // str: "gru", "overwrite"
+inline constexpr const char * penelope_prompt_template       = "penelope.prompt_template";
+inline constexpr const char * penelope_answer_prefix         = "penelope.answer_prefix";
+inline constexpr const char * penelope_task                  = "penelope.task";
+inline constexpr const char * penelope_base_name             = "penelope.base.name";
+inline constexpr const char * penelope_base_architecture     = "penelope.base.architecture";
+inline constexpr const char * penelope_base_block_count      = "penelope.base.block_count";      // u32
 inline constexpr const char * penelope_base_embedding_length = "penelope.base.embedding_length"; // u32
-inline constexpr const char * penelope_base_vocab_size = "penelope.base.vocab_size";       // u32
-inline constexpr const char * penelope_base_tokens_sha256 = "penelope.base.tokens_sha256";    // str, hexadecimal
-inline constexpr const char * penelope_train_config = "penelope.train.config";          // str, JSON
-inline constexpr const char * penelope_eval_results = "penelope.eval.results";          // str, JSON
+inline constexpr const char * penelope_base_vocab_size       = "penelope.base.vocab_size";       // u32
+inline constexpr const char * penelope_base_tokens_sha256    = "penelope.base.tokens_sha256";    // str, hexadecimal
+inline constexpr const char * penelope_train_config          = "penelope.train.config";          // str, JSON
+inline constexpr const char * penelope_eval_results          = "penelope.eval.results";          // str, JSON
 
 } // namespace penelope::keys

@@ -30,7 +30,8 @@ struct GgufReader::Impl {
     int64_t find(std::string_view key) const { return gguf_find_key(gguf.get(), std::string(key).c_str()); }
 
     // The value that `at` (one of the readers below) finds under the key, if there is one.
-    template <typename T> std::optional<T> find_with(std::string_view key, T (Impl::*at)(std::string_view, int64_t) const) const {
+    template <typename T>
+    std::optional<T> find_with(std::string_view key, T (Impl::*at)(std::string_view, int64_t) const) const {
         const int64_t id = find(key);
         return id < 0 ? std::nullopt : std::optional<T>((this->*at)(key, id));
     }
@@ -90,16 +91,17 @@ bool load_integer(gguf_type type, const void * data, size_t i, int64_t & value) 
         return sample;
     };
     switch (type) {
-        case GGUF_TYPE_UINT8:  value = load(uint8_t{}); return true;
-        case GGUF_TYPE_INT8:   value = load(int8_t{}); return true;
+        case GGUF_TYPE_UINT8: value = load(uint8_t{}); return true;
+        case GGUF_TYPE_INT8: value = load(int8_t{}); return true;
         case GGUF_TYPE_UINT16: value = load(uint16_t{}); return true;
-        case GGUF_TYPE_INT16:  value = load(int16_t{}); return true;
+        case GGUF_TYPE_INT16: value = load(int16_t{}); return true;
         case GGUF_TYPE_UINT32: value = load(uint32_t{}); return true;
-        case GGUF_TYPE_INT32:  value = load(int32_t{}); return true;
-        case GGUF_TYPE_INT64:  value = load(int64_t{}); return true;
+        case GGUF_TYPE_INT32: value = load(int32_t{}); return true;
+        case GGUF_TYPE_INT64: value = load(int64_t{}); return true;
         case GGUF_TYPE_UINT64: {
             const uint64_t wide = load(uint64_t{});
-            value = wide > uint64_t(std::numeric_limits<int64_t>::max()) ? std::numeric_limits<int64_t>::max() : int64_t(wide);
+            value = wide > uint64_t(std::numeric_limits<int64_t>::max()) ? std::numeric_limits<int64_t>::max()
+                                                                         : int64_t(wide);
             return true;
         }
         default: return false;
@@ -161,8 +163,8 @@ std::vector<int32_t> GgufReader::Impl::i32_array_at(std::string_view key, int64_
         int64_t value = 0;
         load_integer(type, data, i, value);
         if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
-            fail("key " + in_quotes(key) + ": expected " + expect_i32_array + ", found " + std::to_string(value) + " at index " +
-                 std::to_string(i));
+            fail("key " + in_quotes(key) + ": expected " + expect_i32_array + ", found " + std::to_string(value) +
+                 " at index " + std::to_string(i));
         }
         out[i] = static_cast<int32_t>(value);
     }
@@ -189,7 +191,8 @@ GgufReader GgufReader::open(const std::string & path) {
         // Only the header is handed over: with no_alloc and no tensor context ggml reads nothing else.
         impl->gguf.reset(gguf_init_from_buffer(file.data(), file.size(), { /*no_alloc*/ true, /*ctx*/ nullptr }));
     } catch (const std::bad_alloc &) {
-        throw Error(ErrorKind::memory, in_quotes(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
+        throw Error(ErrorKind::memory,
+                    in_quotes(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
     }
     const gguf_context * gguf = impl->gguf.get();
     if (gguf == nullptr || gguf_get_data_offset(gguf) != data_begin) {
@@ -220,17 +223,33 @@ GgufReader::GgufReader(GgufReader &&) noexcept             = default;
 GgufReader & GgufReader::operator=(GgufReader &&) noexcept = default;
 GgufReader::~GgufReader()                                  = default;
 
-const std::string &  GgufReader::path() const { return impl_->file.path(); }
-size_t               GgufReader::file_size() const { return impl_->file.size(); }
-const gguf_context * GgufReader::raw() const { return impl_->gguf.get(); }
+const std::string & GgufReader::path() const {
+    return impl_->file.path();
+}
+size_t GgufReader::file_size() const {
+    return impl_->file.size();
+}
+const gguf_context * GgufReader::raw() const {
+    return impl_->gguf.get();
+}
 
-bool GgufReader::has(std::string_view key) const { return impl_->find(key) >= 0; }
+bool GgufReader::has(std::string_view key) const {
+    return impl_->find(key) >= 0;
+}
 
-uint32_t GgufReader::get_u32(std::string_view key) const { return impl_->u32_at(key, impl_->require(key, expect_u32)); }
-float    GgufReader::get_f32(std::string_view key) const { return impl_->f32_at(key, impl_->require(key, expect_f32)); }
-bool     GgufReader::get_bool(std::string_view key) const { return impl_->bool_at(key, impl_->require(key, expect_bool)); }
+uint32_t GgufReader::get_u32(std::string_view key) const {
+    return impl_->u32_at(key, impl_->require(key, expect_u32));
+}
+float GgufReader::get_f32(std::string_view key) const {
+    return impl_->f32_at(key, impl_->require(key, expect_f32));
+}
+bool GgufReader::get_bool(std::string_view key) const {
+    return impl_->bool_at(key, impl_->require(key, expect_bool));
+}
 
-std::string GgufReader::get_str(std::string_view key) const { return impl_->str_at(key, impl_->require(key, expect_str)); }
+std::string GgufReader::get_str(std::string_view key) const {
+    return impl_->str_at(key, impl_->require(key, expect_str));
+}
 
 std::vector<std::string> GgufReader::get_str_array(std::string_view key) const {
     return impl_->str_array_at(key, impl_->require(key, expect_str_array));
@@ -272,7 +291,9 @@ std::optional<std::vector<float>> GgufReader::find_f32_array(std::string_view ke
     return impl_->find_with(key, &Impl::f32_array_at);
 }
 
-const std::vector<GgufTensor> & GgufReader::tensors() const { return impl_->tensors; }
+const std::vector<GgufTensor> & GgufReader::tensors() const {
+    return impl_->tensors;
+}
 
 const GgufTensor * GgufReader::find_tensor(std::string_view name) const {
     const auto it = impl_->index.find(name);
@@ -295,7 +316,9 @@ const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vect
     return *tensor;
 }
 
-void GgufReader::release_pages(const GgufTensor & tensor) const { impl_->file.drop(tensor.offset, tensor.size); }
+void GgufReader::release_pages(const GgufTensor & tensor) const {
+    impl_->file.drop(tensor.offset, tensor.size);
+}
 
 void GgufReader::release_pages(const GgufTensor & tensor, size_t offset, size_t size) const {
     if (offset <= tensor.size) {

@@ -18,13 +18,14 @@
 namespace penelope {
 
 struct GgufTensor {
-    std::string  name;
-    ggml_type    type;
-    int64_t      ne[4];  // ggml order, fastest dimension first; 1 beyond n_dims
-    int          n_dims;
-    const void * data;   // into the map, aligned like the file's general.alignment (32 unless the file says otherwise, at least 8)
-    size_t       size;   // bytes
-    size_t       offset; // bytes from the start of the file
+    std::string name;
+    ggml_type   type;
+    int64_t     ne[4]; // ggml order, fastest dimension first; 1 beyond n_dims
+    int         n_dims;
+    const void *
+        data; // into the map, aligned like the file's general.alignment (32 unless the file says otherwise, at least 8)
+    size_t size;   // bytes
+    size_t offset; // bytes from the start of the file
 
     int64_t n_elements() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
 };

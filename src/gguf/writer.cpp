@@ -19,8 +19,8 @@ struct GgufWriter::Impl {
     AtomicFile                      file;
     gguf_context_ptr                gguf;
     std::unordered_set<std::string> names;
-    int64_t                         n_written = 0;     // tensors
-    size_t                          part_size = 0;     // bytes of the tensor after those
+    int64_t                         n_written  = 0;     // tensors
+    size_t                          part_size  = 0;     // bytes of the tensor after those
     bool                            has_header = false; // begin_data() was called
 
     [[noreturn]] void fail(const std::string & what) const {
@@ -60,12 +60,12 @@ struct GgufWriter::Impl {
 // The file as it is on the disk, against what was announced.
 void GgufWriter::Impl::verify() const {
     const GgufReader back = GgufReader::open(file.temp_path());
-    bool same = back.file_size() == file.size() && gguf_get_n_kv(back.raw()) == gguf_get_n_kv(gguf.get()) &&
+    bool             same = back.file_size() == file.size() && gguf_get_n_kv(back.raw()) == gguf_get_n_kv(gguf.get()) &&
                 int64_t(back.tensors().size()) == gguf_get_n_tensors(gguf.get());
     for (int64_t i = 0; same && i < gguf_get_n_tensors(gguf.get()); ++i) {
         const GgufTensor & tensor = back.tensors()[static_cast<size_t>(i)];
-        same = tensor.name == gguf_get_tensor_name(gguf.get(), i) && tensor.type == gguf_get_tensor_type(gguf.get(), i) &&
-               tensor.size == gguf_get_tensor_size(gguf.get(), i);
+        same                      = tensor.name == gguf_get_tensor_name(gguf.get(), i) &&
+               tensor.type == gguf_get_tensor_type(gguf.get(), i) && tensor.size == gguf_get_tensor_size(gguf.get(), i);
     }
     if (!same) {
         throw Error(ErrorKind::io, in_quotes(file.path(), 1024) + ": what was read back differs from what was written",
@@ -111,11 +111,13 @@ void GgufWriter::set_str_array(std::string_view key, const std::vector<std::stri
 }
 
 void GgufWriter::set_i32_array(std::string_view key, const std::vector<int32_t> & values) {
-    gguf_set_arr_data(impl_->gguf.get(), impl_->checked_key(key).c_str(), GGUF_TYPE_INT32, values.data(), values.size());
+    gguf_set_arr_data(impl_->gguf.get(), impl_->checked_key(key).c_str(), GGUF_TYPE_INT32, values.data(),
+                      values.size());
 }
 
 void GgufWriter::set_f32_array(std::string_view key, const std::vector<float> & values) {
-    gguf_set_arr_data(impl_->gguf.get(), impl_->checked_key(key).c_str(), GGUF_TYPE_FLOAT32, values.data(), values.size());
+    gguf_set_arr_data(impl_->gguf.get(), impl_->checked_key(key).c_str(), GGUF_TYPE_FLOAT32, values.data(),
+                      values.size());
 }
 
 void GgufWriter::set_bool_array(std::string_view key, const std::vector<bool> & values) {
@@ -147,7 +149,8 @@ void GgufWriter::add_tensor(const std::string & name, ggml_type type, const std:
         impl_->fail(what + ": unknown tensor type " + std::to_string(int(type)));
     }
     if (ne.empty() || ne.size() > GGML_MAX_DIMS) {
-        impl_->fail(what + ": " + std::to_string(ne.size()) + " dimensions, expected 1 to " + std::to_string(GGML_MAX_DIMS));
+        impl_->fail(what + ": " + std::to_string(ne.size()) + " dimensions, expected 1 to " +
+                    std::to_string(GGML_MAX_DIMS));
     }
     const int64_t block = ggml_blck_size(type);
     if (ne[0] % block != 0) {
@@ -157,7 +160,8 @@ void GgufWriter::add_tensor(const std::string & name, ggml_type type, const std:
     ggml_tensor tensor{};
     tensor.type  = type;
     tensor.nb[0] = ggml_type_size(type);
-    int64_t room = std::numeric_limits<int64_t>::max() / int64_t(tensor.nb[0]); // elements that can still be multiplied in
+    int64_t room =
+        std::numeric_limits<int64_t>::max() / int64_t(tensor.nb[0]); // elements that can still be multiplied in
     for (size_t j = 0; j < GGML_MAX_DIMS; ++j) {
         tensor.ne[j] = j < ne.size() ? ne[j] : 1;
         if (tensor.ne[j] < 1 || tensor.ne[j] > room) {
@@ -206,7 +210,8 @@ void GgufWriter::write_part(const std::string & name, const void * data, size_t 
     }
     const size_t total = gguf_get_tensor_size(gguf, i);
     if (size > total - impl_->part_size) {
-        impl_->fail(what + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " + std::to_string(total));
+        impl_->fail(what + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " +
+                    std::to_string(total));
     }
     impl_->file.write(data, size);
     impl_->part_size += size;
@@ -218,12 +223,12 @@ void GgufWriter::write_part(const std::string & name, const void * data, size_t 
 }
 
 void GgufWriter::write_tensor(const std::string & name, const void * data, size_t size) {
-    const gguf_context * gguf    = impl_->gguf.get();
-    const int64_t        i       = impl_->n_written;
-    const bool           is_next = impl_->has_header && i < gguf_get_n_tensors(gguf) && name == gguf_get_tensor_name(gguf, i);
+    const gguf_context * gguf = impl_->gguf.get();
+    const int64_t        i    = impl_->n_written;
+    const bool is_next = impl_->has_header && i < gguf_get_n_tensors(gguf) && name == gguf_get_tensor_name(gguf, i);
     if (is_next && impl_->part_size + size != gguf_get_tensor_size(gguf, i)) {
-        impl_->fail("tensor " + in_quotes(name) + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " +
-                    std::to_string(gguf_get_tensor_size(gguf, i)));
+        impl_->fail("tensor " + in_quotes(name) + ": " + std::to_string(impl_->part_size + size) +
+                    " bytes of data, expected " + std::to_string(gguf_get_tensor_size(gguf, i)));
     }
     write_part(name, data, size);
 }
@@ -234,7 +239,8 @@ void GgufWriter::finish() {
         begin_data();
     }
     if (impl_->n_written < gguf_get_n_tensors(gguf)) {
-        impl_->fail("tensor " + in_quotes(gguf_get_tensor_name(gguf, impl_->n_written)) + ": announced but its data never came");
+        impl_->fail("tensor " + in_quotes(gguf_get_tensor_name(gguf, impl_->n_written)) +
+                    ": announced but its data never came");
     }
     impl_->file.sync();
     impl_->verify();

@@ -71,7 +71,7 @@ TEST_CASE("without commit nothing is left") {
 
 TEST_CASE("an existing target is refused, or replaced with force") {
     const TempDir     dir;
-    const std::string path = dir.write("out", "old");
+    const std::string path  = dir.write("out", "old");
     const Error       error = error_of([&] { AtomicFile(path, false); });
     CHECK(error.kind == ErrorKind::io);
     CHECK(error.message() == "'" + path + "': file exists");
@@ -209,7 +209,7 @@ TEST_CASE("many files after each other and at once") {
     }
     CHECK(read_bytes(dir.file("same")) == "99");
     std::vector<std::unique_ptr<AtomicFile>> open;
-    const Error error = error_of([&] {
+    const Error                              error = error_of([&] {
         for (int i = 0; i < 1000; ++i) {
             open.push_back(std::make_unique<AtomicFile>(dir.file("out" + std::to_string(i)), false));
         }

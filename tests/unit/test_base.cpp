@@ -74,14 +74,16 @@ TEST_CASE("text from files is safe to print") {
     CHECK(in_quotes(std::string_view("a\0\n\x7F", 4)) == "'a\\x00\\x0A\\x7F'");
     CHECK(in_quotes("\xFF\xC3") == "'\\xFF\\xC3'");
     CHECK(in_quotes("\xED\xA0\x80") == "'\\xED\\xA0\\x80'"); // a surrogate
-    CHECK(in_quotes("\xC0\x80") == "'\\xC0\\x80'");           // an overlong NUL
+    CHECK(in_quotes("\xC0\x80") == "'\\xC0\\x80'");          // an overlong NUL
     CHECK(in_quotes(std::string(100, 'x'), 10) == "'xxxxxxxxxx...'");
     CHECK(in_quotes(std::string(10, 'x'), 10) == "'xxxxxxxxxx'");
 }
 
 TEST_CASE("the log keeps to its level and its sink") {
     std::vector<std::string> lines;
-    log_set_sink([&](LogLevel level, std::string_view line) { lines.push_back(std::to_string(int(level)) + std::string(line)); });
+    log_set_sink([&](LogLevel level, std::string_view line) {
+        lines.push_back(std::to_string(int(level)) + std::string(line));
+    });
     log_info("one");
     log_debug("hidden");
     log_set_level(LogLevel::debug);

@@ -37,8 +37,12 @@ static std::atomic<size_t> largest_allocation{ 0 };
     }
     throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void * memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void * memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void * memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void * memory, size_t) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -103,7 +107,7 @@ std::string sample(const TempDir & dir, size_t & header_size) {
         std::memset(t->data, 'd', ggml_nbytes(t));
         gguf_add_tensor(gguf.get(), t);
     }
-    header_size = gguf_get_meta_size(gguf.get());
+    header_size            = gguf_get_meta_size(gguf.get());
     const std::string path = dir.file("sample.gguf");
     REQUIRE(gguf_write_to_file(gguf.get(), path.c_str(), false));
     return read_bytes(path);
@@ -197,7 +201,7 @@ TEST_CASE("a file cut off anywhere before the end of its data is refused") {
     size_t            data_end    = 0;
     {
         const GgufReader whole = GgufReader::open(path);
-        data_end = whole.tensors().back().offset + whole.tensors().back().size;
+        data_end               = whole.tensors().back().offset + whole.tensors().back().size;
         REQUIRE(data_end < whole.file_size()); // ggml pads behind the last tensor
     }
     std::filesystem::resize_file(path, data_end);
@@ -213,18 +217,24 @@ TEST_CASE("a file cut off anywhere before the end of its data is refused") {
 
 TEST_CASE("counts and lengths beyond the file are refused without allocating") {
     const TempDir dir;
-    for (const uint64_t absurd : { uint64_t(1) << 20, uint64_t(1) << 40, uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX / 8 + 2 }) {
+    for (const uint64_t absurd :
+         { uint64_t(1) << 20, uint64_t(1) << 40, uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX / 8 + 2 }) {
         CHECK(contains(open_message(dir, Bytes().start(absurd, 0)), "tensors, at most"));
         CHECK(contains(open_message(dir, Bytes().start(0, absurd)), "keys, at most"));
         CHECK(contains(open_message(dir, Bytes().start(0, 1).u64(absurd)), "key number 0: a string of"));
-        CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_STRING).u64(absurd)), "key 'k': a string of"));
-        for (const uint32_t type : { GGUF_TYPE_UINT8, GGUF_TYPE_INT16, GGUF_TYPE_FLOAT32, GGUF_TYPE_STRING, GGUF_TYPE_FLOAT64 }) {
-            CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_ARRAY).u32(type).u64(absurd).u64(0)),
-                           "key 'k': an array of"));
+        CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_STRING).u64(absurd)),
+                       "key 'k': a string of"));
+        for (const uint32_t type :
+             { GGUF_TYPE_UINT8, GGUF_TYPE_INT16, GGUF_TYPE_FLOAT32, GGUF_TYPE_STRING, GGUF_TYPE_FLOAT64 }) {
+            CHECK(contains(
+                open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_ARRAY).u32(type).u64(absurd).u64(0)),
+                "key 'k': an array of"));
         }
         CHECK(contains(open_message(dir, Bytes().start(1, 0).u64(absurd)), "name of tensor number 0"));
-        CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor("t", { 1, absurd }, GGML_TYPE_F32, 0).data(64)), "tensor 't'"));
-        CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor("t", { 1 }, GGML_TYPE_F32, absurd).data(64)), "tensor 't': data at offset"));
+        CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor("t", { 1, absurd }, GGML_TYPE_F32, 0).data(64)),
+                       "tensor 't'"));
+        CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor("t", { 1 }, GGML_TYPE_F32, absurd).data(64)),
+                       "tensor 't': data at offset"));
     }
 }
 
@@ -265,10 +275,13 @@ TEST_CASE("names that ggml would cut, take twice or abort on are refused") {
     CHECK(contains(open_message(dir, bool_key(empty.start(0, 1), "")), "key number 0 is empty"));
     CHECK(contains(open_message(dir, bool_key(bool_key(twice.start(0, 2), "k"), "k")), "key 'k': appears twice"));
     CHECK(contains(open_message(dir, bool_key(nul.start(0, 1), std::string("a\0b", 3))), "contains a NUL byte"));
-    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_STRING).str(std::string("\0", 1))), "key 'k': contains a NUL"));
-    CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor(std::string(64, 'n'), { 1 }, 0, 0).data(4)), "64 bytes are too long"));
+    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_STRING).str(std::string("\0", 1))),
+                   "key 'k': contains a NUL"));
+    CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor(std::string(64, 'n'), { 1 }, 0, 0).data(4)),
+                   "64 bytes are too long"));
     CHECK(contains(open_message(dir, Bytes().start(1, 0).tensor("", { 1 }, 0, 0).data(4)), "has no name"));
-    CHECK(contains(open_message(dir, Bytes().start(2, 0).tensor("t", { 1 }, 0, 0).tensor("t", { 1 }, 0, 32).data(64)), "tensor 't': appears twice"));
+    CHECK(contains(open_message(dir, Bytes().start(2, 0).tensor("t", { 1 }, 0, 0).tensor("t", { 1 }, 0, 32).data(64)),
+                   "tensor 't': appears twice"));
 }
 
 TEST_CASE("versions, types and alignment") {
@@ -276,8 +289,10 @@ TEST_CASE("versions, types and alignment") {
     CHECK(open_error(dir, Bytes().start(0, 0, 1)).kind == ErrorKind::unsupported);
     CHECK(open_error(dir, Bytes().start(0, 0, 4)).kind == ErrorKind::unsupported);
     CHECK(contains(open_message(dir, Bytes().start(0, 0, 0x03000000)), "the other byte order"));
-    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_COUNT).u64(0)), "key 'k': unknown type 13"));
-    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_ARRAY).u32(GGUF_TYPE_ARRAY).u64(0)), "unknown element type 9"));
+    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_COUNT).u64(0)),
+                   "key 'k': unknown type 13"));
+    CHECK(contains(open_message(dir, Bytes().start(0, 1).str("k").u32(GGUF_TYPE_ARRAY).u32(GGUF_TYPE_ARRAY).u64(0)),
+                   "unknown element type 9"));
     const auto alignment = [&](uint32_t type, uint32_t value) {
         return open_message(dir, Bytes().start(0, 1).str("general.alignment").u32(type).u32(value));
     };
@@ -286,14 +301,20 @@ TEST_CASE("versions, types and alignment") {
     CHECK(contains(alignment(GGUF_TYPE_UINT32, 4), "at least 8"));
     CHECK(contains(alignment(GGUF_TYPE_INT32, 32), "expected u32, found i32"));
     Bytes far;
-    far.start(1, 1).str("general.alignment").u32(GGUF_TYPE_UINT32).u32(1u << 31).tensor("t", { 1 }, GGML_TYPE_F32, 0).data(64);
+    far.start(1, 1)
+        .str("general.alignment")
+        .u32(GGUF_TYPE_UINT32)
+        .u32(1u << 31)
+        .tensor("t", { 1 }, GGML_TYPE_F32, 0)
+        .data(64);
     CHECK(contains(open_message(dir, far), "tensor data ends at byte"));
     CHECK_NOTHROW(GgufReader::open(dir.write("v2.gguf", Bytes().start(0, 0, 2).text)));
-    CHECK_NOTHROW(GgufReader::open(dir.write("exact.gguf", Bytes().start(1, 0).tensor("t", { 1 }, GGML_TYPE_F32, 0).data(4).text)));
+    CHECK_NOTHROW(GgufReader::open(
+        dir.write("exact.gguf", Bytes().start(1, 0).tensor("t", { 1 }, GGML_TYPE_F32, 0).data(4).text)));
 }
 
 TEST_CASE("names out of damaged files are safe to print") {
-    const TempDir dir;
+    const TempDir     dir;
     const std::string message = open_message(dir, Bytes().start(0, 1).str("\x1B[31m\xFF\n").u32(99));
     CHECK(contains(message, "key '\\x1B[31m\\xFF\\x0A': unknown type 99"));
 }

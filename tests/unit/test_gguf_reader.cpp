@@ -20,8 +20,8 @@ using penelope::test::TempDir;
 
 namespace {
 
-const float  matrix[6] = { 1, 2, 3, 4, 5, 6 };
-const float  vector[2] = { -1, -2 };
+const float matrix[6] = { 1, 2, 3, 4, 5, 6 };
+const float vector[2] = { -1, -2 };
 
 // A file with one key of every type and two tensors.
 std::string write_sample(const TempDir & dir) {
@@ -108,7 +108,8 @@ TEST_CASE("another type is an error that says what was found") {
     const TempDir    dir;
     const GgufReader file  = GgufReader::open(write_sample(dir));
     const auto       found = [](const Error & error, const char * text) { return contains(error.message(), text); };
-    CHECK(found(error_of([&] { file.get_u32("n.f32"); }), "key 'n.f32': expected an integer of 32 bits without sign, found f32"));
+    CHECK(found(error_of([&] { file.get_u32("n.f32"); }),
+                "key 'n.f32': expected an integer of 32 bits without sign, found f32"));
     CHECK(found(error_of([&] { file.get_u32("n.str"); }), "found str"));
     CHECK(found(error_of([&] { file.get_u32("a.i16"); }), "found an array of i16"));
     CHECK(found(error_of([&] { file.get_u32("n.bool"); }), "found bool"));
@@ -152,8 +153,14 @@ TEST_CASE("tensors are found, in file order, with their data") {
 TEST_CASE("a missing tensor or another shape is an error with both shapes") {
     const TempDir    dir;
     const GgufReader file = GgufReader::open(write_sample(dir));
-    CHECK(contains(error_of([&] { file.get_tensor("w", { 3, 2 }); }).message(), "tensor 'w': missing, expected shape [3, 2]"));
-    CHECK(contains(error_of([&] { file.get_tensor("m", { 2, 3 }); }).message(), "tensor 'm': expected shape [2, 3], found [3, 2]"));
+    CHECK(contains(error_of([&] {
+                       file.get_tensor("w", { 3, 2 });
+                   }).message(),
+                   "tensor 'w': missing, expected shape [3, 2]"));
+    CHECK(contains(error_of([&] {
+                       file.get_tensor("m", { 2, 3 });
+                   }).message(),
+                   "tensor 'm': expected shape [2, 3], found [3, 2]"));
     CHECK_THROWS_AS(file.get_tensor("m", { 3 }), Error);
     CHECK_THROWS_AS(file.get_tensor("m", { 3, 2, 1, 1, 1 }), Error);
 }
@@ -171,7 +178,8 @@ TEST_CASE("what is no GGUF file is refused with a reason") {
     CHECK(error_of([&] { GgufReader::open(dir.file("missing.gguf")); }).kind == ErrorKind::not_found);
     CHECK(contains(error_of([&] { GgufReader::open(dir.path().string()); }).message(), "is a directory"));
     CHECK(contains(error_of([&] { GgufReader::open(dir.write("empty", "")); }).message(), "is empty"));
-    CHECK(contains(error_of([&] { GgufReader::open(dir.write("text", "hello, world")); }).message(), "is not a GGUF file"));
+    CHECK(contains(error_of([&] { GgufReader::open(dir.write("text", "hello, world")); }).message(),
+                   "is not a GGUF file"));
     CHECK(contains(error_of([&] { GgufReader::open("/dev/null"); }).message(), "is not a regular file"));
 }
 

@@ -161,7 +161,8 @@ TEST_CASE("names and values ggml cannot hold are refused") {
     CHECK_THROWS_AS(out.add_tensor("t", GGML_TYPE_COUNT, { 32 }), Error);
     CHECK_THROWS_AS(out.add_tensor("t", static_cast<ggml_type>(4), { 32 }), Error);
     out.add_tensor("t", GGML_TYPE_F32, { 1 });
-    CHECK(contains(error_of([&] { out.add_tensor("t", GGML_TYPE_F32, { 1 }); }).message(), "tensor 't': announced twice"));
+    CHECK(contains(error_of([&] { out.add_tensor("t", GGML_TYPE_F32, { 1 }); }).message(),
+                   "tensor 't': announced twice"));
 }
 
 TEST_CASE("data out of order, of the wrong size or missing is refused and leaves no file") {
@@ -170,18 +171,22 @@ TEST_CASE("data out of order, of the wrong size or missing is refused and leaves
         GgufWriter out(dir.file("out.gguf"), false);
         out.add_tensor("a", GGML_TYPE_F32, { 2 });
         out.add_tensor("b", GGML_TYPE_F32, { 2 });
-        CHECK(contains(error_of([&] { out.write_tensor("a", numbers.data(), 8); }).message(), "data before the header"));
+        CHECK(
+            contains(error_of([&] { out.write_tensor("a", numbers.data(), 8); }).message(), "data before the header"));
         out.begin_data();
         CHECK_THROWS_AS(out.begin_data(), Error);
         CHECK_THROWS_AS(out.set_u32("k", 1), Error);
         CHECK_THROWS_AS(out.remove("k"), Error);
         CHECK_THROWS_AS(out.add_tensor("c", GGML_TYPE_F32, { 2 }), Error);
-        CHECK(contains(error_of([&] { out.write_tensor("b", numbers.data(), 8); }).message(), "expected the data of 'a'"));
-        CHECK(contains(error_of([&] { out.write_tensor("a", numbers.data(), 4); }).message(), "4 bytes of data, expected 8"));
+        CHECK(contains(error_of([&] { out.write_tensor("b", numbers.data(), 8); }).message(),
+                       "expected the data of 'a'"));
+        CHECK(contains(error_of([&] { out.write_tensor("a", numbers.data(), 4); }).message(),
+                       "4 bytes of data, expected 8"));
         out.write_tensor("a", numbers.data(), 8);
         CHECK(contains(error_of([&] { out.finish(); }).message(), "tensor 'b': announced but its data never came"));
         out.write_tensor("b", numbers.data(), 8);
-        CHECK(contains(error_of([&] { out.write_tensor("b", numbers.data(), 8); }).message(), "after the last announced tensor"));
+        CHECK(contains(error_of([&] { out.write_tensor("b", numbers.data(), 8); }).message(),
+                       "after the last announced tensor"));
     }
     CHECK(n_files(dir) == 0);
 }
@@ -204,8 +209,8 @@ TEST_CASE("a disk that fills up is an io error with bytes and path, and no file 
     rlimit        before{};
     REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
     const auto handler = std::signal(SIGXFSZ, SIG_IGN); // the write then fails like one on a full disk
-    rlimit     small = before;
-    small.rlim_cur   = 1 << 20;
+    rlimit     small   = before;
+    small.rlim_cur     = 1 << 20;
     REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
     const std::vector<float> data(size_t(1) << 19, 1.0f);
     std::string              message;

@@ -59,7 +59,8 @@ TEST_CASE("an error says where and why") {
 
 TEST_CASE("nesting has a limit, brackets in strings do not count") {
     CHECK_NOTHROW(parse_json(repeat("[", 100) + repeat("]", 100), "here"));
-    CHECK(contains(parse_message(repeat("[", 101) + repeat("]", 101)), "line 1, column 101: JSON nested deeper than 100 levels"));
+    CHECK(contains(parse_message(repeat("[", 101) + repeat("]", 101)),
+                   "line 1, column 101: JSON nested deeper than 100 levels"));
     CHECK(contains(parse_message(repeat("{\"a\":\n", 200)), "line 101, column 1: JSON nested deeper"));
     CHECK(contains(parse_message(repeat("[", 2000000)), "nested deeper"));
     CHECK_NOTHROW(parse_json("\"" + repeat("[{", 200) + "\\\"" + repeat("[", 200) + "\"", "here"));
@@ -73,8 +74,10 @@ TEST_CASE("size has a limit") {
 }
 
 TEST_CASE("fields are read by type") {
-    const Json object = parse_json(R"({"s": "x", "i": -3, "f": 2.5, "whole": 1e3, "b": true, "n": null, "o": {}, "a": [1],
-                                       "big": 18446744073709551615, "huge": 1e300})", "here");
+    const Json object =
+        parse_json(R"({"s": "x", "i": -3, "f": 2.5, "whole": 1e3, "b": true, "n": null, "o": {}, "a": [1],
+                                       "big": 18446744073709551615, "huge": 1e300})",
+                   "here");
     CHECK(json_get<std::string>(object, "s", "here") == "x");
     CHECK(json_get<int64_t>(object, "i", "here") == -3);
     CHECK(json_get<int64_t>(object, "whole", "here") == 1000);
@@ -98,12 +101,15 @@ TEST_CASE("fields are read by type") {
     CHECK(contains(message(int64_t(), "big"), "expected an integer"));
     CHECK(contains(message(int64_t(), "huge"), "expected an integer"));
     CHECK(message(double(), "b") == "here: field 'b': expected a number, found 'true'");
-    CHECK(contains(error_of([&] { json_get<bool>(Json::array(), "b", "here"); }).message(), "expected a JSON object, found array"));
+    CHECK(contains(error_of([&] { json_get<bool>(Json::array(), "b", "here"); }).message(),
+                   "expected a JSON object, found array"));
     CHECK_THROWS_AS(json_find<bool>(object, "s", "here"), Error);
 }
 
 TEST_CASE("writing never fails on bytes that are no text") {
-    CHECK(penelope::dump_json(Json{ { "k", "a\xFF" "b" } }) == "{\"k\":\"a\xEF\xBF\xBD" "b\"}");
+    CHECK(penelope::dump_json(Json{ { "k", "a\xFF"
+                                           "b" } }) == "{\"k\":\"a\xEF\xBF\xBD"
+                                                       "b\"}");
     penelope::OrderedJson ordered;
     ordered["z"] = 1;
     ordered["a"] = "\xC3";
