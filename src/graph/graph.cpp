@@ -26,6 +26,14 @@ void check_operations(const Backend & backend, ggml_cgraph * cgraph) {
     }
 }
 
+int count_present(const std::vector<Node> & marks, ggml_cgraph * cgraph) {
+    std::unordered_set<const ggml_tensor *> nodes;
+    for (int i = 0; i < ggml_graph_n_nodes(cgraph); i++) {
+        nodes.insert(ggml_graph_node(cgraph, i));
+    }
+    return int(std::count_if(marks.begin(), marks.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
+}
+
 } // namespace
 
 Graph::Graph(int max_nodes, Tape * tape) : tape_(tape) {
@@ -67,14 +75,6 @@ void Graph::output(Node node) {
 
 void Graph::mark_layer_application(Node node) { layer_marks_.push_back(node); }
 
-int Graph::n_layer_applications() const {
-    std::unordered_set<const ggml_tensor *> nodes;
-    for (int i = 0; i < n_nodes(); i++) {
-        nodes.insert(ggml_graph_node(cgraph_, i));
-    }
-    return int(std::count_if(layer_marks_.begin(), layer_marks_.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
-}
-
 void Graph::allocate(const Backend & backend) {
     if (!own_workspace_) {
         own_workspace_ = std::make_unique<Workspace>(backend);
@@ -111,7 +111,8 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
     }
     if (!checked_) {
         check_operations(backend, cgraph_);
-        checked_ = true;
+        n_layer_applications_ = count_present(layer_marks_, cgraph_);
+        checked_              = true;
     }
     workspace.owner_ = this;
 }

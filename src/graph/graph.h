@@ -52,7 +52,8 @@ class Graph {
     // Marks `node` as produced by one application of one decoder layer. The count that is reported is taken from the marks
     // found in the finished graph, never from a formula.
     void mark_layer_application(Node node);
-    int  n_layer_applications() const;
+    int  n_layer_applications() const { return n_layer_applications_; } // known after allocate()
+    int  n_layer_marks() const { return int(layer_marks_.size()); }     // so far, while building
 
     // Finds memory for every node, in the workspace or in one of its own. Throws Error(device) for an operation the device
     // lacks and Error(memory) with both sizes when the buffer does not fit. In a shared workspace it is called before each
@@ -73,6 +74,7 @@ class Graph {
     std::vector<Node>          layer_marks_;
     std::vector<Node>          inputs_;
     size_t                     n_bytes_ = 0;
+    int                        n_layer_applications_ = 0;
     bool                       checked_ = false; // every operation is known to run on the device
 };
 

@@ -1,0 +1,53 @@
+#include "latent/trajectory.h"
+
+#include "latent/readout.h"
+#include "latent/refine.h"
+
+namespace penelope {
+
+void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step,
+                 const Rows & memory_rows, KvStore & kv, Trajectory & trajectory) {
+    const int t        = int(trajectory.memory.size());
+    Node      memory   = trajectory.memory.back();
+    Node      features = interval_features(g, model, shape, step, memory, memory_rows, kv);
+    if (shape.transition == Transition::gru) {
+        Node modulated = modulate(g, modules, step, features);
+        memory         = update_memory(g, modules, step, modulated, memory);
+        trajectory.modulated.push_back(g.named(modulated, "latent.%d.modulated", t));
+    } else {
+        memory = features;
+    }
+    Node proposal = readout_proposal(g, modules, shape, step, features);
+    Node readout  = update_readout(g, modules, proposal, trajectory.readout.back());
+
+    trajectory.features.push_back(features);
+    trajectory.memory.push_back(memory);
+    trajectory.proposal.push_back(g.named(proposal, "latent.%d.proposal", t));
+    trajectory.readout.push_back(g.named(readout, "latent.%d.readout", t));
+    g.expand(memory);
+    g.expand(readout);
+}
+
+Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
+                            const std::vector<TimeStep> & steps, int n_steps, Node prompt, Node target, int n_sequences,
+                            const TrajectoryRows & rows, KvStore & kv) {
+    const Boundary start = boundary(g, model, modules, shape, prompt, target, n_sequences, rows.all, kv);
+    Node           above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
+
+    Trajectory trajectory{};
+    trajectory.prompt = start.prompt;
+    trajectory.memory.push_back(start.memory);
+    trajectory.readout.push_back(start.readout);
+    for (int t = 1; t <= n_steps; t++) {
+        refine_once(g, model, modules, shape, steps[size_t(t - 1)], rows.memory, kv, trajectory);
+    }
+
+    Node latter = join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back());
+    if (target) {
+        latter = concat_rows(g, {latter, start.target});
+    }
+    trajectory.kept = final_pass(g, model, shape, latter, above, rows.latter, rows.all, kv, rows.kept);
+    return trajectory;
+}
+
+} // namespace penelope

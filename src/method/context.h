@@ -1,0 +1,76 @@
+// The mutable state a method fills and decoding goes on from: the cache of one or more sequences, a backend of its own, and
+// graphs kept for reuse. One thread at a time.
+#pragma once
+
+#include "model/backbone.h"
+#include "model/row_inputs.h"
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct ContextOptions {
+    int       n_streams = 1;
+    int       n_rows    = 0; // per sequence
+    ggml_type kv_type   = GGML_TYPE_F16;
+    int       n_threads = 0;
+    int       n_batch   = 512; // prompt rows per graph
+    int       bucket    = 1;   // prompt lengths are rounded up to a multiple, so that one graph serves several
+};
+
+// A graph with the handles needed to fill its inputs and read its outputs; derived per kind of graph.
+struct BuiltGraph {
+    explicit BuiltGraph(int max_nodes) : graph(max_nodes) {}
+    virtual ~BuiltGraph() = default;
+    Graph graph;
+};
+
+class Context {
+  public:
+    Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options);
+
+    const Backbone &       model() const { return model_; }
+    const Backend &        backend() const { return backend_; }
+    const ContextOptions & options() const { return options_; }
+    KvCache &              cache() { return cache_; }
+    int                    n_rows() const { return options_.n_rows; }
+
+    // The graph kept under `key`, else the one `make` builds. The least recently used ones are dropped.
+    template <typename T> T & graph(const std::string & key, const std::function<std::unique_ptr<T>()> & make) {
+        return static_cast<T &>(keep(key, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
+    }
+
+    // Gives the graph memory so that its inputs can be filled ...
+    void prepare(BuiltGraph & built);
+    // ... and computes it.
+    void compute(BuiltGraph & built);
+
+    int64_t n_computes() const { return n_computes_; } // graphs computed so far
+    int64_t n_built() const { return n_built_; }       // graphs built so far
+    size_t  n_bytes() const { return cache_.n_bytes() + workspace_.bytes(); }
+
+  private:
+    BuiltGraph & keep(const std::string & key, const std::function<std::unique_ptr<BuiltGraph>()> & make);
+
+    struct Kept {
+        std::string                 key;
+        std::unique_ptr<BuiltGraph> built;
+    };
+
+    const Backbone & model_;
+    ContextOptions   options_;
+    Backend          backend_;
+    KvCache          cache_;
+    Workspace        workspace_;
+    std::list<Kept>  graphs_; // most recently used first
+    int64_t          n_computes_ = 0, n_built_ = 0;
+};
+
+// Room for the nodes of a graph that applies this many layers to this many stretches of rows.
+int node_budget(int n_layer_applications, int n_stretches, int n_other);
+
+} // namespace penelope

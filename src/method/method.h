@@ -1,0 +1,57 @@
+// How a method fills the context before the answer. Four implementations: plain, cot, penelope, coconut; nothing else in the
+// project asks which one it has.
+#pragma once
+
+#include "method/context.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+using Tokens = std::vector<int32_t>;
+
+// What stands in the context after filling, one entry per sequence where it is a list.
+struct Filled {
+    std::vector<std::vector<float>> logits;   // for the first answer token
+    std::vector<int>                n_rows;   // places taken; the answer goes on from here
+    int                             layer_applications = 0;
+};
+
+struct StateTensor {
+    std::string          name; // as in the reference: "H_x", "M_0", ...
+    std::vector<int64_t> shape;
+    std::vector<float>   data;
+};
+
+class Method {
+  public:
+    virtual ~Method() = default;
+
+    virtual std::string name() const = 0;
+    // Steps taken when the caller does not say, and the most that are possible (0: the method has no such notion).
+    virtual int default_steps() const { return 0; }
+    virtual int max_steps() const { return 0; }
+    // Rows that stand between prompt and answer for K steps.
+    virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
+
+    // Fills streams 0 .. prompts.size()-1. n_kept: leading tokens of prompts[0] whose rows are still in the cache; only asked
+    // for when keeps_prefix(). The caller has checked lengths and K.
+    virtual Filled fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const = 0;
+    virtual bool   keeps_prefix() const { return false; }
+
+    // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows that
+    // follow. The default fills anew for each K.
+    virtual void sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
+                       const std::function<void(int n_steps, const Filled &)> & answer) const;
+
+    // The intermediate states of one prompt; empty when the method has none.
+    virtual std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const;
+};
+
+// Throws Error(usage) for an empty prompt, a K beyond max_steps(), or prompt + extra rows + 1 beyond the context.
+void check_request(const Method & method, const Context & context, const std::vector<Tokens> & prompts, int n_steps);
+
+} // namespace penelope

@@ -1,0 +1,74 @@
+#include "method/placement.h"
+
+#include "method/decode.h"
+
+namespace penelope {
+
+std::vector<Stretch> Placement::all() const {
+    std::vector<Stretch> both = prompts;
+    both.insert(both.end(), interfaces.begin(), interfaces.end());
+    return both;
+}
+
+std::string Placement::key(const char * kind, int n_steps) const {
+    std::string text = std::string(kind) + std::to_string(n_steps);
+    for (const Stretch & s : prompts) {
+        text += ":" + std::to_string(s.count) + "," + std::to_string(s.n_kv);
+    }
+    return text;
+}
+
+std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & prompts, int & applications) {
+    std::vector<int> n_done;
+    for (size_t i = 0; i < prompts.size(); i++) {
+        n_done.push_back(prefill_chunks(context, prompts[i], int(i), 0, applications));
+    }
+    return n_done;
+}
+
+Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape, int bucket) {
+    Placement p;
+    const int n_inter = shape.n_interface();
+    for (size_t i = 0; i < prompts.size(); i++) {
+        const int stream = int(i);
+        const int n_all  = int(prompts[i].size());
+        const int n_left = n_all - n_done[i];
+        const int padded = (n_left + bucket - 1) / bucket * bucket;
+        const int n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
+        p.prompts.push_back({stream, n_done[i], padded, n_seen, n_left});
+        p.interfaces.push_back({stream, n_all, n_inter, n_seen + n_inter, n_inter});
+        p.memory.push_back({stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory});
+        p.last.push_back({stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1});
+        p.ids.insert(p.ids.end(), prompts[i].begin() + n_done[i], prompts[i].end());
+        p.ids.resize(p.ids.size() + size_t(padded - n_left), 0);
+        p.n_prompt += padded;
+    }
+    return p;
+}
+
+std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape) {
+    std::vector<int32_t> index;
+    for (int i = 1; i <= n_sequences; i++) {
+        index.push_back(n_before + i * shape.n_interface() - 1);
+    }
+    return index;
+}
+
+std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentShape & shape) {
+    std::vector<int> n_rows;
+    for (const Tokens & prompt : prompts) {
+        n_rows.push_back(int(prompt.size()) + shape.n_interface());
+    }
+    return n_rows;
+}
+
+std::vector<std::vector<float>> split_rows(const std::vector<float> & flat, size_t n_rows) {
+    const size_t                    n = flat.size() / n_rows;
+    std::vector<std::vector<float>> rows;
+    for (size_t i = 0; i < n_rows; i++) {
+        rows.emplace_back(flat.begin() + ptrdiff_t(i * n), flat.begin() + ptrdiff_t((i + 1) * n));
+    }
+    return rows;
+}
+
+} // namespace penelope

@@ -1,0 +1,34 @@
+// Where the rows of a batch of Penelope questions stand; shared by the single trajectory and the sweep over K.
+#pragma once
+
+#include "latent/modules.h"
+#include "method/method.h"
+
+namespace penelope {
+
+struct Placement {
+    std::vector<Stretch> prompts;    // what is left of them after send_ahead()
+    std::vector<Stretch> interfaces;
+    std::vector<Stretch> memory;
+    std::vector<Stretch> last;       // the last readout row
+    std::vector<int32_t> ids;        // of the prompt rows, padding included
+    int                  n_prompt = 0; // rows
+
+    std::vector<Stretch> all() const; // prompts, then interfaces
+    std::string          key(const char * kind, int n_steps) const;
+};
+
+// Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
+std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & prompts, int & applications);
+
+Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape, int bucket);
+
+// The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
+std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);
+
+// Places taken after the interface.
+std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentShape & shape);
+
+std::vector<std::vector<float>> split_rows(const std::vector<float> & flat, size_t n_rows);
+
+} // namespace penelope

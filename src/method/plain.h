@@ -1,0 +1,21 @@
+// The prompt alone (plain), and the same with a visible trace to follow (cot): the answer is decoded straight after it.
+#pragma once
+
+#include "method/method.h"
+
+namespace penelope {
+
+class PlainMethod : public Method {
+  public:
+    std::string name() const override { return "plain"; }
+    bool        keeps_prefix() const override { return true; }
+    Filled      fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
+};
+
+// Visible chain of thought. The context is filled as by plain; the trace is part of the answer.
+class CotMethod : public PlainMethod {
+  public:
+    std::string name() const override { return "cot"; }
+};
+
+} // namespace penelope

@@ -1,0 +1,57 @@
+#include "model/row_inputs.h"
+
+#include <cmath>
+
+namespace penelope {
+
+RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact) {
+    for (const Stretch & s : stretches) {
+        const bool hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
+        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + std::to_string(rows_.segments.size()), GGML_TYPE_F16, s.n_kv, s.count);
+        rows_.segments.push_back({n_rows_, s.count, s.stream, s.row, s.n_kv, mask});
+        n_rows_ += s.count;
+    }
+    rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
+    rows_.cache_rows = g.input(name + ".cache_rows", GGML_TYPE_I64, n_rows_);
+}
+
+Rows RowInputs::part(Graph & g, int first, int count) const {
+    Rows part;
+    const int start = rows_.segments[size_t(first)].first;
+    int       n     = 0;
+    for (int i = first; i < first + count; i++) {
+        Segment segment = rows_.segments[size_t(i)];
+        segment.first -= start;
+        n += segment.count;
+        part.segments.push_back(segment);
+    }
+    const auto cut = [&](Node all) { return ggml_view_1d(g.ctx(), all, n, size_t(start) * all->nb[0]); };
+    part.positions  = cut(rows_.positions);
+    part.cache_rows = cut(rows_.cache_rows);
+    return part;
+}
+
+void RowInputs::fill(const std::vector<Stretch> & stretches, const KvCache * cache) const {
+    const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
+    std::vector<int32_t>     positions;
+    std::vector<int64_t>     cache_rows;
+    std::vector<ggml_fp16_t> mask;
+    for (size_t i = 0; i < stretches.size(); i++) {
+        const Stretch & s = stretches[i];
+        for (int r = 0; r < s.count; r++) {
+            positions.push_back(s.row + r);
+            cache_rows.push_back(!cache ? 0 : r < s.n_real ? cache->cache_row(s.stream, s.row + r) : cache->spare_row(s.stream));
+        }
+        if (Node node = rows_.segments[i].mask) {
+            mask.assign(size_t(s.n_kv) * size_t(s.count), hidden);
+            for (int r = 0; r < s.count; r++) {
+                std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv, std::min(s.n_kv, s.row + r + 1), seen);
+            }
+            set_node(node, mask);
+        }
+    }
+    set_node(rows_.positions, positions);
+    set_node(rows_.cache_rows, cache_rows);
+}
+
+} // namespace penelope

@@ -1,0 +1,44 @@
+// The inputs that tell a graph which rows it works on: positions, places in the cache, causal masks. Shapes are fixed when
+// the graph is built; fill() gives the numbers of the questions at hand.
+#pragma once
+
+#include "model/kv.h"
+#include "model/rows.h"
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+// A stretch of rows of one sequence. Row i of it stands at place `row` + i and sees places 0 .. row + i.
+struct Stretch {
+    int stream;
+    int row;
+    int count;  // rows in the graph
+    int n_kv;   // places looked at, at least row + count unless padded
+    int n_real; // rows that are not padding
+};
+
+// A stretch without padding.
+inline Stretch stretch(int stream, int row, int count) { return {stream, row, count, row + count, count}; }
+
+class RowInputs {
+  public:
+    // exact: the stretches of fill() will be these very ones, so that a mask which hides nothing can be left out.
+    RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact);
+
+    const Rows & rows() const { return rows_; }
+    int          n_rows() const { return n_rows_; }
+
+    // Stretches [first, first + count) as rows of their own.
+    Rows part(Graph & g, int first, int count) const;
+
+    // Same counts and n_kv as at construction. cache: null when keys and values are nodes.
+    void fill(const std::vector<Stretch> & stretches, const KvCache * cache) const;
+
+  private:
+    Rows rows_;
+    int  n_rows_ = 0;
+};
+
+} // namespace penelope
