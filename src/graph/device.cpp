@@ -113,6 +113,15 @@ Backend::Backend(const DeviceInfo & device, int n_threads)
     }
 }
 
+void Backend::set_abort(ggml_abort_callback callback, void * data) {
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(device_.dev);
+    const auto         set = reinterpret_cast<ggml_backend_set_abort_callback_t>(
+        ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_abort_callback"));
+    if (set) {
+        set(backend_.get(), callback, data);
+    }
+}
+
 ggml_backend_buffer_type_t Backend::buffer_type() const { return ggml_backend_get_default_buffer_type(backend_.get()); }
 
 } // namespace penelope

@@ -41,6 +41,9 @@ class Backend {
     const DeviceInfo &         device() const { return device_; }
     int                        n_threads() const { return n_threads_; }
 
+    // Asked between the nodes of a graph; true ends the computation with Error(cancelled). Devices without the means ignore it.
+    void set_abort(ggml_abort_callback callback, void * data);
+
   private:
     DeviceInfo       device_;
     int              n_threads_;

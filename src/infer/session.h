@@ -15,12 +15,15 @@
 
 namespace penelope {
 
+class Context;
+
 struct SessionOptions {
     int       n_ctx     = 0; // rows per sequence; 0: the smaller of 4096 and the model's own context
     ggml_type kv_type   = GGML_TYPE_F16; // F32, F16 or Q8_0
     int       n_threads = 0; // 0: default_thread_count()
     int       n_batch   = 512; // prompt rows per graph
     int       n_streams = 1; // sequences side by side, for generate_batch
+    int       bucket    = 0; // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
 };
 
 struct GenerateOptions {
@@ -84,6 +87,7 @@ class Session {
     const Engine &         engine() const;
     const SessionOptions & options() const; // with every default resolved
     size_t                 memory_bytes() const; // caches and graph buffers so far
+    Context &              context();            // for measuring and tests
 
     // Answers one prompt. With method "plain" the part of the prompt that is already in the cache is not computed again.
     // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
@@ -92,9 +96,10 @@ class Session {
     // Answers several prompts side by side, at most options().n_streams; a row of one never sees another's.
     std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts, const GenerateOptions & options);
 
-    // One prompt at several K: boundary, prompt cache and refinements are computed once. Answers in the order of `steps`.
-    std::vector<Answer> generate_sweep(const std::vector<int32_t> & prompt, const std::vector<int> & steps,
-                                       const GenerateOptions & options);
+    // Several prompts, each at several K (ascending): boundary, prompt cache and refinements are computed once. One list of
+    // answers per K, in the order of `steps`; prompt_ms of an answer is its share of the common work and its final pass.
+    std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts, const std::vector<int> & steps,
+                                                    const GenerateOptions & options);
 
     // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut for dump) only.
     std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);

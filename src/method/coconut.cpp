@@ -7,13 +7,15 @@ namespace penelope {
 CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences, const Rows & first,
                              const Queries & first_kept, const std::vector<Rows> & thought_rows, KvStore & kv) {
     const int     n_layer = model.config.n_layer;
+    const size_t  n_steps = thought_rows.size();
+    const Queries none{}; // nothing is read from the row that comes last
     Node          x       = concat_rows(g, {prompt, repeat_rows(g, start_row, n_sequences)});
-    Node          state   = run_layers(g, model, 0, n_layer, x, first, kv, &first_kept);
+    Node          state   = run_layers(g, model, 0, n_layer, x, first, kv, n_steps ? &first_kept : &none);
     CoconutPasses passes;
-    for (const Rows & rows : thought_rows) {
-        Node thought = g.named(final_norm(g, model, state), "coconut.thought.%d", int(passes.thoughts.size()) + 1);
+    for (size_t t = 1; t <= n_steps; t++) {
+        Node thought = g.named(final_norm(g, model, state), "coconut.thought.%d", int(t));
         passes.thoughts.push_back(thought);
-        state = run_layers(g, model, 0, n_layer, thought, rows, kv);
+        state = run_layers(g, model, 0, n_layer, thought, thought_rows[t - 1], kv, t == n_steps ? &none : nullptr);
     }
     return passes;
 }

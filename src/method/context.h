@@ -35,6 +35,7 @@ class Context {
 
     const Backbone &       model() const { return model_; }
     const Backend &        backend() const { return backend_; }
+    Backend &              backend() { return backend_; }
     const ContextOptions & options() const { return options_; }
     KvCache &              cache() { return cache_; }
     int                    n_rows() const { return options_.n_rows; }

@@ -136,6 +136,7 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens 
         put("M_" + n, t.memory[i]);
         put("q_" + n, t.proposal[i - 1]);
         put("R_" + n, t.readout[i]);
+        states.push_back({"alpha_" + n, {1}, {2.0f * get_node(steps_[i - 1].pull)[0]}}); // Equation 8
     }
     put("interface_out", t.kept);
     states.push_back({"first_logits", {built.logits->ne[0]}, get_node(built.logits)});

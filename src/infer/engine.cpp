@@ -1,0 +1,147 @@
+#include "infer/engine.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "latent/load_modules.h"
+#include "method/coconut.h"
+#include "method/penelope.h"
+#include "method/plain.h"
+#include "model/load.h"
+#include "text/tokenizer.h"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+
+namespace penelope {
+
+struct Engine::Impl {
+    explicit Impl(const DeviceInfo & where, bool repack) : device(where), store(where, repack), tables(where, false) {}
+
+    DeviceInfo                                     device;
+    WeightStore                                    store;
+    WeightStore                                    tables; // made from the modules after they are loaded
+    Backbone                                       backbone; // with the adapters
+    std::optional<Tokenizer>                       tokenizer;
+    std::optional<SidecarConfig>                   sidecar;
+    std::map<std::string, std::unique_ptr<Method>> methods;
+    std::string                                    own_method = "plain";
+    std::string                                    name, type_name;
+    double                                         load_ms = 0;
+
+    void add_methods(const PenelopeModules & modules, Node token_rows);
+};
+
+namespace {
+
+std::string most_common_type(const GgufReader & file) {
+    std::map<ggml_type, size_t> bytes;
+    for (const GgufTensor & tensor : file.tensors()) {
+        bytes[tensor.type] += tensor.size;
+    }
+    ggml_type best = GGML_TYPE_F32;
+    for (const auto & [type, n] : bytes) {
+        if (n > bytes[best]) {
+            best = type;
+        }
+    }
+    std::string name = ggml_type_name(best);
+    for (char & c : name) {
+        c = char(std::toupper(static_cast<unsigned char>(c)));
+    }
+    return name;
+}
+
+} // namespace
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
+    const Stopwatch watch;
+    const auto      base   = std::make_shared<const GgufReader>(GgufReader::open(options.base));
+    const bool      bundle = is_bundle(*base);
+    if (bundle && !options.sidecar.empty()) {
+        throw Error(ErrorKind::usage, "--sidecar: " + options.base + " is a bundle and brings its own", "leave --sidecar away");
+    }
+    if (!bundle && is_sidecar(*base)) {
+        throw Error(ErrorKind::usage, options.base + ": is a sidecar, not a backbone", "give the backbone with -m and this file with --sidecar");
+    }
+    const auto sidecar = bundle ? base : options.sidecar.empty() ? nullptr : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
+
+    auto impl  = std::make_unique<Impl>(find_device(options.device), options.repack);
+    impl->name = base->find_str("general.name").value_or("");
+    if (impl->name.empty()) {
+        impl->name = std::filesystem::path(options.base).stem().string();
+    }
+    impl->type_name = most_common_type(*base);
+
+    HostLora lora;
+    if (sidecar) {
+        impl->sidecar = read_sidecar_config(*sidecar);
+        check_base(*impl->sidecar, read_base_facts(*base));
+        check_sidecar_tensors(*sidecar, *impl->sidecar);
+        add_lora(lora, *sidecar, 1.0f, true);
+    }
+    for (const LoraFile & file : options.loras) {
+        add_lora(lora, GgufReader::open(file.path), file.scale, false);
+    }
+    impl->backbone = load_backbone(base, lora, impl->store, bundle);
+    impl->tokenizer = Tokenizer::from_gguf(*base);
+    if (impl->tokenizer->n_vocab() > impl->backbone.config.n_vocab) {
+        throw Error(ErrorKind::format, options.base + ": tokenizer.ggml.tokens has " + std::to_string(impl->tokenizer->n_vocab()) +
+                    " entries, expected at most the " + std::to_string(impl->backbone.config.n_vocab) + " rows of token_embd.weight");
+    }
+
+    PenelopeModules modules;
+    Node            token_rows = nullptr;
+    if (impl->sidecar && impl->sidecar->method == "penelope") {
+        modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->store);
+    } else if (impl->sidecar) {
+        const GgufTensor & rows = sidecar->get_tensor("coconut.token.rows", {impl->backbone.config.n_embd, 2});
+        token_rows              = impl->store.add_host(rows.name, {rows.ne[0], rows.ne[1]}, read_f32(*sidecar, rows));
+    }
+    impl->store.load();
+    impl->add_methods(modules, token_rows);
+    impl->load_ms = watch.elapsed_ms();
+    return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
+}
+
+void Engine::Impl::add_methods(const PenelopeModules & modules, Node token_rows) {
+    methods["plain"] = std::make_unique<PlainMethod>();
+    if (!sidecar) {
+        return;
+    }
+    own_method     = sidecar->method;
+    methods["cot"] = std::make_unique<CotMethod>();
+    if (token_rows) {
+        methods["coconut"] = std::make_unique<CoconutMethod>(token_rows, int(sidecar->k_max), int(sidecar->k_default));
+    } else {
+        const LatentShape shape = latent_shape(*sidecar);
+        methods["penelope"] = std::make_unique<PenelopeMethod>(modules, shape, make_time_tables(modules, shape, device, tables), int(sidecar->k_default));
+    }
+}
+
+const DeviceInfo &    Engine::device() const { return impl_->device; }
+const ModelConfig &   Engine::config() const { return impl_->backbone.config; }
+const Tokenizer &     Engine::tokenizer() const { return *impl_->tokenizer; }
+const SidecarConfig * Engine::sidecar() const { return impl_->sidecar ? &*impl_->sidecar : nullptr; }
+const Backbone &      Engine::backbone() const { return impl_->backbone; }
+double                Engine::load_ms() const { return impl_->load_ms; }
+size_t                Engine::weight_bytes() const { return impl_->store.n_bytes(); }
+std::string           Engine::type_name() const { return impl_->type_name; }
+std::string           Engine::name() const { return impl_->name; }
+
+const Method & Engine::method(const std::string & name) const {
+    const auto found = impl_->methods.find(name.empty() ? impl_->own_method : name);
+    if (found != impl_->methods.end()) {
+        return *found->second;
+    }
+    std::string known;
+    for (const auto & [key, method] : impl_->methods) {
+        known += (known.empty() ? "" : ", ") + key;
+    }
+    throw Error(ErrorKind::usage, "method " + name + ": not available for this model", "it has: " + known);
+}
+
+} // namespace penelope

@@ -1,0 +1,308 @@
+#include "infer/session.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "infer/trace.h"
+#include "method/decode.h"
+#include "text/stream_decoder.h"
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace penelope {
+
+const char * finish_reason_name(FinishReason reason) {
+    switch (reason) {
+        case FinishReason::stop:      return "stop";
+        case FinishReason::length:    return "length";
+        case FinishReason::cancelled: return "cancelled";
+    }
+    return "unknown";
+}
+
+namespace {
+
+constexpr int kDefaultContext = 4096;
+constexpr int kGpuBucket      = 32; // on a GPU a new graph costs more than a few padded rows
+
+SessionOptions resolve(const Engine & engine, SessionOptions options) {
+    if (options.n_ctx <= 0) {
+        options.n_ctx = std::min(kDefaultContext, engine.config().n_ctx_train);
+    }
+    if (options.n_ctx > engine.config().n_ctx_train) {
+        throw Error(ErrorKind::usage, "-c " + std::to_string(options.n_ctx) + ": the model was trained for " + std::to_string(engine.config().n_ctx_train) + " rows",
+                    "use -c " + std::to_string(engine.config().n_ctx_train) + " or less");
+    }
+    if (options.kv_type != GGML_TYPE_F32 && options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_Q8_0) {
+        throw Error(ErrorKind::usage, std::string("cache type ") + ggml_type_name(options.kv_type) + ": not supported", "use f32, f16 or q8_0");
+    }
+    if (options.bucket <= 0) {
+        options.bucket = engine.device().is_cpu ? 1 : kGpuBucket;
+    }
+    options.n_batch   = std::max(1, std::min(options.n_batch, options.n_ctx));
+    options.n_streams = std::max(1, options.n_streams);
+    return options;
+}
+
+ContextOptions context_options(const SessionOptions & o) {
+    ContextOptions c;
+    c.n_streams = o.n_streams;
+    c.n_rows    = o.n_ctx;
+    c.kv_type   = o.kv_type;
+    c.n_threads = o.n_threads;
+    c.n_batch   = o.n_batch;
+    c.bucket    = o.bucket;
+    return c;
+}
+
+int n_common(const Tokens & a, const Tokens & b) {
+    const size_t n = std::min(a.size(), b.size());
+    return int(std::mismatch(a.begin(), a.begin() + ptrdiff_t(n), b.begin()).first - a.begin());
+}
+
+// One sequence while its answer grows.
+struct Growing {
+    Growing(const Tokenizer & tokenizer, const SamplingOptions & sampling) : sampler(sampling), text(tokenizer) {}
+    Sampler       sampler;
+    StreamDecoder text;
+    Answer        answer;
+    int           row  = 0; // the next token's place
+    bool          done = false;
+};
+
+} // namespace
+
+struct Session::Impl {
+    Impl(std::shared_ptr<const Engine> loaded, const SessionOptions & wanted)
+        : engine(std::move(loaded)), options(resolve(*engine, wanted)), context(engine->backbone(), engine->device(), context_options(options)) {
+        options.n_threads = context.options().n_threads;
+        context.backend().set_abort([](void * flag) { return static_cast<std::atomic<bool> *>(flag)->load(); }, &cancelled);
+    }
+
+    std::shared_ptr<const Engine> engine;
+    SessionOptions                options;
+    Context                       context;
+    Tokens                        cached; // tokens whose rows stand in stream 0, from its start
+    std::atomic<bool>             cancelled{false};
+
+    Answer              blank_answer(const Method & method, int n_steps, const Tokens & prompt) const;
+    std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options, const TokenCallback & on_token);
+    void                take_token(Growing & one, const float * logits, const GenerateOptions & options, const TokenCallback & on_token);
+};
+
+Session::Session(std::shared_ptr<const Engine> engine, const SessionOptions & options) : impl_(std::make_unique<Impl>(std::move(engine), options)) {}
+Session::~Session() = default;
+
+const Engine &         Session::engine() const { return *impl_->engine; }
+const SessionOptions & Session::options() const { return impl_->options; }
+size_t                 Session::memory_bytes() const { return impl_->context.n_bytes(); }
+Context &              Session::context() { return impl_->context; }
+void                   Session::clear() { impl_->cached.clear(); }
+void                   Session::cancel() { impl_->cancelled.store(true); }
+
+Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tokens & prompt) const {
+    Answer answer;
+    answer.n_prompt        = int(prompt.size());
+    answer.method          = method.name();
+    answer.n_steps         = n_steps;
+    answer.timings.load_ms = engine->load_ms();
+    return answer;
+}
+
+// Draws the next token of one sequence and decides whether its answer is complete.
+void Session::Impl::take_token(Growing & one, const float * logits, const GenerateOptions & wanted, const TokenCallback & on_token) {
+    Answer &      answer = one.answer;
+    const int32_t token  = one.sampler.sample(logits, engine->config().n_vocab);
+    answer.tokens.push_back(token);
+
+    std::string piece;
+    if (engine->tokenizer().is_end_of_generation(token)) {
+        answer.finish_reason = FinishReason::stop;
+        one.done             = true;
+    } else {
+        piece = token < engine->tokenizer().n_vocab() ? one.text.feed(token) : "";
+        if ((wanted.n_predict >= 0 && int(answer.tokens.size()) >= wanted.n_predict) || one.row >= options.n_ctx) {
+            answer.finish_reason = FinishReason::length;
+            one.done             = true;
+        }
+    }
+    if (one.done) {
+        piece += one.text.flush();
+    }
+    answer.text += piece;
+    if (on_token && !on_token(piece, token)) {
+        if (!one.done) {
+            const std::string rest = one.text.flush();
+            answer.text += rest;
+        }
+        answer.finish_reason = FinishReason::cancelled;
+        one.done             = true;
+    }
+}
+
+// Decodes all sequences side by side until each is done.
+std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & wanted, const TokenCallback & on_token) {
+    const Stopwatch                       watch;
+    std::vector<std::unique_ptr<Growing>> all;
+    std::vector<Answer>                   answers;
+    for (size_t i = 0; i < blanks.size(); i++) {
+        all.push_back(std::make_unique<Growing>(engine->tokenizer(), wanted.sampling));
+        all[i]->answer = std::move(blanks[i]);
+        all[i]->row    = filled.n_rows[i];
+        all[i]->answer.layer_applications = filled.layer_applications;
+        if (wanted.n_predict == 0) {
+            all[i]->done                 = true;
+            all[i]->answer.finish_reason = FinishReason::length;
+        } else {
+            take_token(*all[i], filled.logits[i].data(), wanted, on_token);
+        }
+    }
+    const auto finish = [&](Growing & one) {
+        one.answer.timings.decode_ms = watch.elapsed_ms();
+        const double seconds         = one.answer.timings.decode_ms / 1000.0;
+        // The first token comes with the prompt; decoding made the others.
+        one.answer.timings.tokens_per_second = seconds > 0 && one.answer.tokens.size() > 1 ? double(one.answer.tokens.size() - 1) / seconds : 0.0;
+    };
+    while (true) {
+        std::vector<NextToken> next;
+        for (size_t i = 0; i < all.size(); i++) {
+            if (!all[i]->done) {
+                next.push_back({int(i), all[i]->row, all[i]->answer.tokens.back()});
+            } else if (all[i]->answer.timings.decode_ms == 0) {
+                finish(*all[i]);
+            }
+        }
+        if (next.empty()) {
+            break;
+        }
+        try {
+            const auto rows = decode(context, next);
+            for (size_t i = 0; i < next.size(); i++) {
+                Growing & one = *all[size_t(next[i].stream)];
+                one.row++;
+                take_token(one, rows[i].data(), wanted, on_token);
+            }
+        } catch (const Error & error) {
+            if (error.kind != ErrorKind::cancelled) {
+                throw;
+            }
+            for (const NextToken & token : next) {
+                Growing & one = *all[size_t(token.stream)];
+                one.answer.finish_reason = FinishReason::cancelled;
+                one.done                 = true;
+            }
+        }
+    }
+    for (auto & one : all) {
+        answers.push_back(std::move(one->answer));
+    }
+    return answers;
+}
+
+Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options, const TokenCallback & on_token) {
+    const Method & method  = impl_->engine->method(options.method);
+    const int      n_steps = options.n_steps < 0 ? method.default_steps() : options.n_steps;
+    check_request(method, impl_->context, {prompt}, n_steps);
+    check_sampling(options.sampling);
+    impl_->cancelled = false;
+
+    const int n_kept = method.keeps_prefix() ? std::min(n_common(impl_->cached, prompt), int(prompt.size()) - 1) : 0;
+    impl_->cached.clear(); // until the rows stand
+    Answer    answer = impl_->blank_answer(method, n_steps, prompt);
+    Stopwatch watch;
+    Filled    filled;
+    try {
+        filled = method.fill(impl_->context, {prompt}, n_steps, n_kept);
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::cancelled) {
+            throw;
+        }
+        answer.finish_reason = FinishReason::cancelled;
+        return answer;
+    }
+    answer.timings.prompt_ms = watch.elapsed_ms();
+    answer                   = impl_->grow(filled, {std::move(answer)}, options, on_token).front();
+    if (method.keeps_prefix()) {
+        impl_->cached = prompt;
+        // The last token was drawn but never computed.
+        impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(), answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
+    }
+    return answer;
+}
+
+std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_t>> & prompts, const GenerateOptions & options) {
+    if (prompts.empty()) {
+        return {};
+    }
+    const Method & method  = impl_->engine->method(options.method);
+    const int      n_steps = options.n_steps < 0 ? method.default_steps() : options.n_steps;
+    check_request(method, impl_->context, prompts, n_steps);
+    check_sampling(options.sampling);
+    impl_->cancelled = false;
+    impl_->cached.clear();
+
+    std::vector<Answer> blanks;
+    for (const Tokens & prompt : prompts) {
+        blanks.push_back(impl_->blank_answer(method, n_steps, prompt));
+    }
+    const Stopwatch watch;
+    const Filled    filled = method.fill(impl_->context, prompts, n_steps, 0);
+    for (Answer & blank : blanks) {
+        blank.timings.prompt_ms = watch.elapsed_ms();
+    }
+    return impl_->grow(filled, std::move(blanks), options, {});
+}
+
+std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::vector<int32_t>> & prompts, const std::vector<int> & steps,
+                                                         const GenerateOptions & options) {
+    if (prompts.empty() || steps.empty()) {
+        return {};
+    }
+    const Method & method = impl_->engine->method(options.method);
+    for (int n_steps : steps) {
+        check_request(method, impl_->context, prompts, n_steps);
+    }
+    if (!std::is_sorted(steps.begin(), steps.end())) {
+        throw Error(ErrorKind::usage, "-K: the steps of a sweep must ascend");
+    }
+    check_sampling(options.sampling);
+    impl_->cancelled = false;
+    impl_->cached.clear();
+
+    std::vector<std::vector<Answer>> all;
+    Stopwatch                        watch;
+    method.sweep(impl_->context, prompts, steps, [&](int n_steps, const Filled & filled) {
+        std::vector<Answer> blanks;
+        for (const Tokens & prompt : prompts) {
+            blanks.push_back(impl_->blank_answer(method, n_steps, prompt));
+            blanks.back().timings.prompt_ms = watch.elapsed_ms();
+        }
+        all.push_back(impl_->grow(filled, std::move(blanks), options, {}));
+        watch.restart();
+    });
+    return all;
+}
+
+std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
+    const Method & method = impl_->engine->method("");
+    n_steps               = n_steps < 0 ? method.default_steps() : n_steps;
+    check_request(method, impl_->context, {prompt}, n_steps);
+    impl_->cancelled = false;
+    impl_->cached.clear();
+    std::vector<DumpTensor> dumped;
+    for (StateTensor & state : method.states(impl_->context, prompt, n_steps)) {
+        dumped.push_back({state.name, state.shape, std::move(state.data)});
+    }
+    if (dumped.empty()) {
+        throw Error(ErrorKind::usage, "--dump: the method " + method.name() + " has no intermediate states", "give a sidecar");
+    }
+    return dumped;
+}
+
+std::vector<TraceStep> Session::trace(const std::vector<int32_t> & prompt, int n_steps) {
+    const std::vector<DumpTensor> states = dump(prompt, n_steps);
+    return trace_states(impl_->context, impl_->engine->tokenizer(), states);
+}
+
+} // namespace penelope
