@@ -1,0 +1,152 @@
+// A real pretrained model against transformers: logits and greedy answers on the quantized file and on its F32 copy, and the
+// same logits however the prompt is cut.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "base/json.h"
+#include "convert/convert.h"
+#include "infer/session.h"
+#include "method/decode.h"
+#include "support/files.h"
+#include "support/temp_dir.h"
+#include "text/tokenizer.h"
+
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+using namespace penelope;
+
+namespace {
+
+Json expected() { return read_json_file(std::string(PENELOPE_TEST_DIR) + "/golden/smollm2/expected.json"); }
+
+std::shared_ptr<const Engine> load(const std::string & path) {
+    LoadOptions options;
+    options.base = path;
+    return Engine::load(options);
+}
+
+SessionOptions session_options(ggml_type kv_type, int n_batch = 512) {
+    SessionOptions options;
+    options.n_ctx   = 256;
+    options.kv_type = kv_type;
+    options.n_batch = n_batch;
+    return options;
+}
+
+std::vector<float> last_logits(Session & session, const Tokens & prompt) {
+    int applications = 0;
+    return prefill(session.context(), {prompt}, 0, applications)[0];
+}
+
+struct TopTen {
+    float worst = 0.0f;   // largest difference over the ten best tokens of every case
+    float shifted = 0.0f; // the same after taking out the shift common to a case's ten, which changes no probability
+};
+
+TopTen compare_top_ten(Session & session, const Json & cases) {
+    TopTen result;
+    for (const Json & c : cases) {
+        const std::vector<float> logits = last_logits(session, c["ids"].get<Tokens>());
+        std::vector<float>       differences;
+        for (size_t i = 0; i < c["top_ids"].size(); i++) {
+            differences.push_back(logits[c["top_ids"][i].get<size_t>()] - c["top_logits"][i].get<float>());
+        }
+        const float mean = std::accumulate(differences.begin(), differences.end(), 0.0f) / float(differences.size());
+        for (float difference : differences) {
+            result.worst   = std::max(result.worst, std::fabs(difference));
+            result.shifted = std::max(result.shifted, std::fabs(difference - mean));
+        }
+    }
+    return result;
+}
+
+// Greedy answers agree until the reference itself was nearly undecided.
+void check_greedy(Session & session, const Json & cases) {
+    GenerateOptions options;
+    options.n_predict = 24;
+    for (const Json & c : cases) {
+        CAPTURE(c["prompt"].get<std::string>());
+        const Answer answer  = session.generate(c["ids"].get<Tokens>(), options);
+        const Tokens greedy  = c["greedy_ids"];
+        const auto   margins = c["greedy_margins"].get<std::vector<float>>();
+        for (size_t i = 0; i < greedy.size() && margins[i] > 0.5f; i++) {
+            REQUIRE(i < answer.tokens.size());
+            CHECK(answer.tokens[i] == greedy[i]);
+        }
+    }
+}
+
+float max_difference(const std::vector<float> & a, const std::vector<float> & b) {
+    float worst = 0.0f;
+    for (size_t i = 0; i < a.size(); i++) {
+        worst = std::max(worst, std::fabs(a[i] - b[i]));
+    }
+    return worst;
+}
+
+} // namespace
+
+TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip(test::lacks_smollm2())) {
+    const auto engine = load(test::smollm2_path());
+    const Json cases  = expected()["cases"];
+    Session    session(engine, session_options(GGML_TYPE_F16));
+    const TopTen top = compare_top_ten(session, cases);
+    MESSAGE("ten best logits differ by " << top.worst << ", without the common shift by " << top.shifted);
+    // The kernels round activations to 8 bits; most of what that does to a row of logits is to move all of it.
+    CHECK(top.shifted < 0.35f);
+    CHECK(top.worst < 0.8f);
+    check_greedy(session, cases);
+    for (const Json & c : cases) {
+        CHECK(engine->tokenizer().encode(c["prompt"].get<std::string>(), {true, true}) == c["ids"].get<Tokens>());
+    }
+}
+
+TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt within 1e-4" * doctest::skip(test::lacks_smollm2())) {
+    const test::TempDir dir;
+    QuantizeOptions     to_f32;
+    to_f32.in_path          = test::smollm2_path();
+    to_f32.out_path         = dir.file("f32.gguf");
+    to_f32.type             = "F32";
+    to_f32.allow_requantize = true;
+    quantize_file(to_f32);
+
+    const auto engine = load(to_f32.out_path);
+    const Json cases  = expected()["cases"];
+    Session    whole(engine, session_options(GGML_TYPE_F32));
+    const TopTen top = compare_top_ten(whole, cases);
+    MESSAGE("ten best logits differ by " << top.worst);
+    CHECK(top.worst < 2e-3f);
+    check_greedy(whole, cases);
+
+    const Tokens             prompt = cases[4]["ids"];
+    const std::vector<float> single = last_logits(whole, prompt);
+    Session                  chunked(engine, session_options(GGML_TYPE_F32, 7));
+    CHECK(max_difference(last_logits(chunked, prompt), single) < 1e-4f);
+    Session one_by_one(engine, session_options(GGML_TYPE_F32, 1));
+    CHECK(max_difference(last_logits(one_by_one, prompt), single) < 1e-4f);
+}
+
+TEST_CASE("sessions of one engine on several threads answer alike" * doctest::skip(test::lacks_smollm2())) {
+    const auto   engine = load(test::smollm2_path());
+    const Tokens prompt = expected()["cases"][0]["ids"];
+    GenerateOptions options;
+    options.n_predict = 8;
+    std::vector<Tokens>      answers(3);
+    std::vector<std::thread> threads;
+    for (Tokens & answer : answers) {
+        threads.emplace_back([&]() {
+            SessionOptions small = session_options(GGML_TYPE_F16);
+            small.n_threads      = 1;
+            Session session(engine, small);
+            answer = session.generate(prompt, options).tokens;
+        });
+    }
+    for (std::thread & thread : threads) {
+        thread.join();
+    }
+    CHECK(answers[0].size() == 8);
+    CHECK(answers[0] == answers[1]);
+    CHECK(answers[0] == answers[2]);
+}
