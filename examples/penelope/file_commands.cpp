@@ -36,7 +36,7 @@ StreamOptions stream_options(const Options & options, Terminal & terminal) {
     return stream;
 }
 
-void report_file(const FileResult & result, const Options & options, Terminal & terminal) {
+void report_file(const FileResult & result, const Options & options, Terminal & terminal, bool dry) {
     terminal.progress("");
     if (options.flag("json")) {
         OrderedJson fallbacks = OrderedJson::array();
@@ -48,6 +48,7 @@ void report_file(const FileResult & result, const Options & options, Terminal & 
         terminal.line(dump_json(OrderedJson{ { "status", "ok" },
                                              { "kind", result.kind },
                                              { "path", result.path },
+                                             { "written", !dry },
                                              { "type", result.type },
                                              { "tensors", result.n_tensors },
                                              { "parameters", result.n_parameters },
@@ -61,9 +62,9 @@ void report_file(const FileResult & result, const Options & options, Terminal & 
         terminal.warning(fallback.name + ": its rows do not fit " + ggml_type_name(fallback.wanted) + ", stored as " +
                          ggml_type_name(fallback.used));
     }
-    terminal.line(result.path + ": " + result.kind + ", " + result.type + ", " + format_count(result.n_parameters) +
-                  " parameters in " + std::to_string(result.n_tensors) + " tensors, " + format_bytes(result.bytes_out) +
-                  ", " + format_duration(result.seconds * 1000.0));
+    terminal.line((dry ? "not written, " : "") + result.path + ": " + result.kind + ", " + result.type + ", " +
+                  format_count(result.n_parameters) + " parameters in " + std::to_string(result.n_tensors) +
+                  " tensors, " + format_bytes(result.bytes_out) + ", " + format_duration(result.seconds * 1000.0));
 }
 
 } // namespace penelope

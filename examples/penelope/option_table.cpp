@@ -129,9 +129,12 @@ const std::vector<OptionRow> & option_table() {
         // Data.
         { "out", "-o --output", text, "DIR", "", "", g_output, "data", "the directory for train, valid and test.jsonl" },
         { "seed", "-s", integer, "S", "0", "0..", g_data, "data", "seed of the generator" },
-        { "train", "", integer, "N", "", "0..", g_data, "data", "examples to train on" },
+        { "train", "", integer, "N", "", "0..", g_data, "data", "examples to train on (default of all three: the sizes of the paper)" },
         { "valid", "", integer, "N", "", "0..", g_data, "data", "examples to validate on" },
         { "test", "", integer, "N", "", "0..", g_data, "data", "examples to test on" },
+        { "depth", "", steps, "A-B", "", "", g_data, "data", "depth of the questions (default: as in the paper)" },
+        { "test-depth", "", steps, "A-B", "", "", g_data, "data", "depth of the test questions, if another" },
+        { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.
         { "shape", "", choice, "NAME", "", "llama-3.2-1b|qwen3.5-0.8b|smollm2-135m", g_model, "bench",
