@@ -1,6 +1,7 @@
 #include "graph/device.h"
 
 #include "base/error.h"
+#include "base/log.h"
 
 #include <algorithm>
 #include <cctype>
@@ -29,6 +30,7 @@ int read_number(const std::string & path) {
 } // namespace
 
 std::vector<DeviceInfo> list_devices() {
+    log_route_ggml(); // backends and weight layouts announce themselves while they load
     std::vector<DeviceInfo> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
         ggml_backend_dev_t dev = ggml_backend_dev_get(i);

@@ -1,38 +1,15 @@
-#include "infer/engine.h"
+#include "infer/engine_impl.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "latent/load_modules.h"
 #include "method/coconut.h"
 #include "method/penelope.h"
 #include "method/plain.h"
 #include "model/load.h"
-#include "text/tokenizer.h"
 
 #include <filesystem>
-#include <map>
-#include <optional>
 
 namespace penelope {
-
-struct Engine::Impl {
-    explicit Impl(const DeviceInfo & where, bool repack) : device(where), store(where, repack), tables(where, false) {}
-
-    DeviceInfo                                     device;
-    WeightStore                                    store;
-    WeightStore                                    tables; // made from the modules after they are loaded
-    Backbone                                       backbone; // with the adapters
-    std::optional<Tokenizer>                       tokenizer;
-    std::optional<SidecarConfig>                   sidecar;
-    std::map<std::string, std::unique_ptr<Method>> methods;
-    std::string                                    own_method = "plain";
-    std::string                                    name, type_name;
-    double                                         load_ms = 0;
-
-    void add_methods(const PenelopeModules & modules, Node token_rows);
-};
-
-namespace {
 
 std::string most_common_type(const GgufReader & file) {
     std::map<ggml_type, size_t> bytes;
@@ -51,8 +28,6 @@ std::string most_common_type(const GgufReader & file) {
     }
     return name;
 }
-
-} // namespace
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
@@ -93,8 +68,8 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
                     " entries, expected at most the " + std::to_string(impl->backbone.config.n_vocab) + " rows of token_embd.weight");
     }
 
-    PenelopeModules modules;
-    Node            token_rows = nullptr;
+    std::optional<PenelopeModules> modules;
+    Node                           token_rows = nullptr;
     if (impl->sidecar && impl->sidecar->method == "penelope") {
         modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->store);
     } else if (impl->sidecar) {
@@ -102,12 +77,12 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         token_rows              = impl->store.add_host(rows.name, {rows.ne[0], rows.ne[1]}, read_f32(*sidecar, rows));
     }
     impl->store.load();
-    impl->add_methods(modules, token_rows);
+    impl->add_methods(modules ? &*modules : nullptr, token_rows);
     impl->load_ms = watch.elapsed_ms();
     return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
 }
 
-void Engine::Impl::add_methods(const PenelopeModules & modules, Node token_rows) {
+void Engine::Impl::add_methods(const PenelopeModules * modules, Node token_rows) {
     methods["plain"] = std::make_unique<PlainMethod>();
     if (!sidecar) {
         return;
@@ -116,9 +91,10 @@ void Engine::Impl::add_methods(const PenelopeModules & modules, Node token_rows)
     methods["cot"] = std::make_unique<CotMethod>();
     if (token_rows) {
         methods["coconut"] = std::make_unique<CoconutMethod>(token_rows, int(sidecar->k_max), int(sidecar->k_default));
-    } else {
+    }
+    if (modules) {
         const LatentShape shape = latent_shape(*sidecar);
-        methods["penelope"] = std::make_unique<PenelopeMethod>(modules, shape, make_time_tables(modules, shape, device, tables), int(sidecar->k_default));
+        methods["penelope"] = std::make_unique<PenelopeMethod>(*modules, shape, make_time_tables(*modules, shape, device, tables), int(sidecar->k_default));
     }
 }
 

@@ -49,10 +49,11 @@ class Engine {
     // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.
     const Method & method(const std::string & name) const;
 
-  private:
     struct Impl;
+    explicit Engine(std::unique_ptr<Impl> impl); // see engine_impl.h
+
+  private:
     std::unique_ptr<Impl> impl_;
-    explicit Engine(std::unique_ptr<Impl> impl);
 };
 
 } // namespace penelope

@@ -117,7 +117,7 @@ void Session::Impl::take_token(Growing & one, const float * logits, const Genera
     answer.tokens.push_back(token);
 
     std::string piece;
-    if (engine->tokenizer().is_end_of_generation(token)) {
+    if (!wanted.ignore_end && engine->tokenizer().is_end_of_generation(token)) {
         answer.finish_reason = FinishReason::stop;
         one.done             = true;
     } else {

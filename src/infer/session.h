@@ -31,6 +31,7 @@ struct GenerateOptions {
     int             n_steps = -1;   // K; -1: the sidecar's k_default
     int             n_predict = -1; // new tokens at most; -1: until the context is full
     SamplingOptions sampling;
+    bool            ignore_end = false; // go on to n_predict whatever comes, for measuring
 };
 
 struct Timings {

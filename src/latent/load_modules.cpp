@@ -68,7 +68,7 @@ PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const Sidec
 
 PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store) {
     Rng rng(seed);
-    return assemble(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool) {
+    return assemble(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
         size_t n = 1;
         for (int64_t extent : ne) {
             n *= size_t(extent);
@@ -76,6 +76,12 @@ PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_
         std::vector<float> values(n);
         for (float & value : values) {
             value = (rng.uniform_float() - 0.5f) * 0.04f;
+        }
+        // Matrices as a quantized sidecar has them.
+        if (is_matrix && ne[0] % ggml_blck_size(GGML_TYPE_Q8_0) == 0) {
+            std::vector<uint8_t> blocks(ggml_row_size(GGML_TYPE_Q8_0, ne[0]) * size_t(ne[1]));
+            ggml_quantize_chunk(GGML_TYPE_Q8_0, values.data(), blocks.data(), 0, ne[1], ne[0], nullptr);
+            return store.add_host(name, GGML_TYPE_Q8_0, ne, std::move(blocks), WeightUse::matrix);
         }
         return store.add_host(name, ne, values);
     });

@@ -134,7 +134,7 @@ class RandomWeights {
   public:
     RandomWeights(ggml_type type, uint64_t seed, WeightStore & store) : type_(type), rng_(seed), store_(store) {}
 
-    Node matrix(const std::string & name, int64_t n_in, int64_t n_out) {
+    Node matrix(const std::string & name, int64_t n_in, int64_t n_out, WeightUse use = WeightUse::matrix) {
         const ggml_type type = n_in % ggml_blck_size(type_) == 0 ? type_ : GGML_TYPE_F16;
         auto & data = cache_[{n_in, n_out}];
         if (data.empty()) {
@@ -146,13 +146,13 @@ class RandomWeights {
                     for (float & value : row) {
                         value = (rng_.uniform_float() - 0.5f) * 0.08f;
                     }
-                    ggml_quantize_chunk(type, row.data(), data.data(), i * n_in, 1, n_in, nullptr);
+                    ggml_quantize_chunk(type, row.data(), data.data() + i * int64_t(row_size), 0, 1, n_in, nullptr);
                 } else {
                     std::copy_n(data.begin() + ptrdiff_t((i % kDistinctRows) * int64_t(row_size)), row_size, data.begin() + ptrdiff_t(i * int64_t(row_size)));
                 }
             }
         }
-        return store_.add_host(name, type, {n_in, n_out}, data);
+        return store_.add_host(name, type, {n_in, n_out}, data, use);
     }
 
     Linear linear(const std::string & name, int64_t n_in, int64_t n_out) {
@@ -173,13 +173,13 @@ class RandomWeights {
 
 } // namespace
 
-Backbone random_backbone(const ModelConfig & c, ggml_type type, bool tied, uint64_t seed, WeightStore & store) {
+Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, WeightStore & store) {
     RandomWeights random(type, seed, store);
     Backbone      model;
     model.config      = c;
-    model.embedding   = random.matrix("token_embd.weight", c.n_embd, c.n_vocab);
+    model.embedding   = random.matrix("token_embd.weight", c.n_embd, c.n_vocab, WeightUse::table);
     model.output_norm = random.ones("output_norm.weight", c.n_embd);
-    model.head.weight = tied ? model.embedding : random.matrix("output.weight", c.n_embd, c.n_vocab);
+    model.head.weight = random.matrix("output.weight", c.n_embd, c.n_vocab);
     model.rope        = rope_params(c, nullptr);
     for (int il = 0; il < c.n_layer; il++) {
         const std::string p = "blk." + std::to_string(il) + ".";
@@ -196,6 +196,17 @@ Backbone random_backbone(const ModelConfig & c, ggml_type type, bool tied, uint6
         model.layers.push_back(layer);
     }
     return model;
+}
+
+void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStore & store) {
+    RandomWeights random(GGML_TYPE_F32, seed, store);
+    for (LlamaLayer & layer : model.layers) {
+        for (Linear * linear : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+            const std::string name = ggml_get_name(linear->weight);
+            linear->lora.a = random.matrix(name + ".lora_a", linear->weight->ne[0], rank, WeightUse::vector);
+            linear->lora.b = random.matrix(name + ".lora_b", rank, linear->weight->ne[1], WeightUse::vector);
+        }
+    }
 }
 
 } // namespace penelope

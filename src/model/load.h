@@ -15,6 +15,9 @@ namespace penelope {
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store, bool others_allowed = false);
 
 // A backbone of this shape with random weights, for measuring without a file. `type` for matrices.
-Backbone random_backbone(const ModelConfig & config, ggml_type type, bool tied, uint64_t seed, WeightStore & store);
+Backbone random_backbone(const ModelConfig & config, ggml_type type, uint64_t seed, WeightStore & store);
+
+// Gives every linear layer of the decoder a random pair of this rank.
+void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStore & store);
 
 } // namespace penelope

@@ -35,14 +35,14 @@ ggml_context_ptr new_context(size_t n_tensors) {
 }
 
 // Whether the device multiplies a weight of this shape from this layout.
-bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, const GgufTensor & tensor) {
+bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
     ggml_context_ptr        ctx = new_context(8);
     ggml_backend_buffer_ptr empty(ggml_backend_buft_alloc_buffer(buft, 0));
     if (!empty) {
         return false;
     }
-    Node w    = ggml_new_tensor_2d(ctx.get(), tensor.type, tensor.ne[0], tensor.ne[1]);
-    Node x    = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, tensor.ne[0], 64);
+    Node w    = ggml_new_tensor_2d(ctx.get(), type, ne[0], ne[1]);
+    Node x    = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, ne[0], 64);
     w->buffer = empty.get();
     const bool ok = ggml_backend_dev_supports_op(dev, ggml_mul_mat(ctx.get(), w, x));
     w->buffer = nullptr;
@@ -80,16 +80,26 @@ struct WeightStore::Impl {
         return found;
     }
 
-    ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
+    // The faster layout for products, null when there is none.
+    ggml_backend_buffer_type_t fast_layout(ggml_type type, const int64_t * ne, WeightUse use) const {
         if (use == WeightUse::matrix) {
             for (ggml_backend_buffer_type_t layout : layouts) {
-                if (multiplies(device.dev, layout, tensor)) {
+                if (multiplies(device.dev, layout, type, ne)) {
                     return layout;
                 }
             }
         }
-        const bool aligned = reinterpret_cast<uintptr_t>(tensor.data) % ggml_backend_buft_get_alignment(ggml_backend_dev_buffer_type(device.dev)) == 0;
-        return maps_host_memory && aligned ? nullptr : ggml_backend_dev_buffer_type(device.dev);
+        return nullptr;
+    }
+
+    // Null: in the file's map.
+    ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
+        if (ggml_backend_buffer_type_t layout = fast_layout(tensor.type, tensor.ne, use)) {
+            return layout;
+        }
+        ggml_backend_buffer_type_t own = ggml_backend_dev_buffer_type(device.dev);
+        const bool aligned = reinterpret_cast<uintptr_t>(tensor.data) % ggml_backend_buft_get_alignment(own) == 0;
+        return maps_host_memory && aligned ? nullptr : own;
     }
 
     void load_mapped(Group & group);
@@ -118,8 +128,9 @@ Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor &
     return node;
 }
 
-Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data) {
-    Group & group = impl_->group(ggml_backend_dev_buffer_type(impl_->device.dev));
+Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data, WeightUse use) {
+    ggml_backend_buffer_type_t layout = impl_->fast_layout(type, ne.data(), use);
+    Group & group = impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
     Node    node  = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());

@@ -27,8 +27,9 @@ class WeightStore {
     // A tensor of the file. The reader is kept alive as long as the store. The node has data after load().
     Node add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use);
 
-    // A tensor with contents from the host, F32 unless its data says otherwise.
-    Node add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data);
+    // A tensor with contents from the host.
+    Node add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data,
+                  WeightUse use = WeightUse::vector);
     Node add_host(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & data);
 
     // Places everything added so far. Throws Error(memory) with both sizes.

@@ -1,0 +1,35 @@
+// The inside of an Engine, for the two ways to make one: from files (engine.cpp) and from nothing (random_engine.cpp).
+#pragma once
+
+#include "infer/engine.h"
+#include "latent/load_modules.h"
+#include "method/method.h"
+#include "text/tokenizer.h"
+
+#include <map>
+#include <optional>
+
+namespace penelope {
+
+struct Engine::Impl {
+    explicit Impl(const DeviceInfo & where, bool repack) : device(where), store(where, repack), tables(where, false) {}
+
+    DeviceInfo                                     device;
+    WeightStore                                    store;
+    WeightStore                                    tables; // made from the modules after they are loaded
+    Backbone                                       backbone; // with the adapters
+    std::optional<Tokenizer>                       tokenizer;
+    std::optional<SidecarConfig>                   sidecar;
+    std::map<std::string, std::unique_ptr<Method>> methods;
+    std::string                                    own_method = "plain";
+    std::string                                    name, type_name;
+    double                                         load_ms = 0;
+
+    // modules, token_rows: null when there are none. The store is loaded.
+    void add_methods(const PenelopeModules * modules, Node token_rows);
+};
+
+// The type that holds most bytes, as people write it: "Q4_1".
+std::string most_common_type(const GgufReader & file);
+
+} // namespace penelope
