@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Side by side with llama.cpp: prefill, decoding, start-up and peak memory of the same files on the same threads.
+
+Builds llama.cpp from the archive that also brings ggml, makes the quantizations of SmolLM2 with `penelope quantize`, runs
+both programs alternately and prints a Markdown table of medians. A ratio above 1 is in our favour.
+
+    bench/llama_cpp/run.py [--penelope build/release/bin/penelope] [--types Q4_1,Q4_0,Q8_0,F16,F32] [--runs 5] [--threads N]
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("PENELOPE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penelope.cpp")
+
+
+def fetched(what):
+    subprocess.run([sys.executable, ROOT / "ggml" / "fetch", what], check=True, stdout=subprocess.DEVNULL)
+    return Path(subprocess.run([sys.executable, ROOT / "ggml" / "fetch", "--path", what], check=True, capture_output=True, text=True).stdout.strip())
+
+
+def build_llama_cpp():
+    """The tools of llama.cpp, built once beside the fetched archive."""
+    source, build = fetched("llama.cpp"), CACHE / "llama.cpp-build"
+    tools = ["llama-bench", "llama-quantize", "llama-simple"]
+    if not all((build / "bin" / tool).exists() for tool in tools):
+        print(f"building {', '.join(tools)} (once, some minutes)", file=sys.stderr)
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        subprocess.run(["cmake", "-S", source, "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON", "-DGGML_LLAMAFILE=ON",
+                        "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_SERVER=OFF"],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", build, "-j", str(os.cpu_count()), "--target", *tools], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return build / "bin"
+
+
+def measured(command):
+    """Standard output, wall seconds and peak resident bytes of a command."""
+    start = time.monotonic()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"failed: {' '.join(map(str, command))}")
+    return output.decode(), time.monotonic() - start, usage.ru_maxrss * 1024
+
+
+def make_models(penelope, types):
+    """One file per type, from the F32 copy of the fetched model."""
+    folder = CACHE / "bench-models"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = fetched("smollm2")
+    files = {"Q4_1": source}
+    full = folder / "smollm2-F32.gguf"
+    if not full.exists():
+        subprocess.run([penelope, "quantize", source, full, "F32", "--allow-requantize"], check=True, stdout=subprocess.DEVNULL)
+    files["F32"] = full
+    for kind in types:
+        if kind not in files:
+            files[kind] = folder / f"smollm2-{kind}.gguf"
+            if not files[kind].exists():
+                subprocess.run([penelope, "quantize", full, files[kind], kind], check=True, stdout=subprocess.DEVNULL)
+    return files
+
+
+def theirs(tools, model, threads, prompt, gen):
+    output, _, peak = measured([tools / "llama-bench", "-m", model, "-p", prompt, "-n", gen, "-r", 1, "-t", threads, "-o", "json"])
+    rows = json.loads(output)
+    return {"pp": next(r["avg_ts"] for r in rows if r["n_prompt"]), "tg": next(r["avg_ts"] for r in rows if r["n_gen"]), "peak": peak}
+
+
+def ours(penelope, model, threads, prompt, gen):
+    output, _, peak = measured([penelope, "bench", "-m", model, "--prompt", prompt, "--gen", gen, "-r", 1, "-t", threads, "-o", "json"])
+    rows = json.loads(output)
+    return {"pp": next(r["tokens_per_second"] for r in rows if r["test"].startswith("pp")),
+            "tg": next(r["tokens_per_second"] for r in rows if r["test"].startswith("tg")), "peak": peak}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--penelope", type=Path, default=ROOT / "build" / "release" / "bin" / "penelope")
+    parser.add_argument("--llama-bin", type=Path, help="folder of llama.cpp's tools, instead of building them")
+    parser.add_argument("--types", default="Q4_1,Q4_0,Q8_0,F16,F32")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--gen", type=int, default=64)
+    options = parser.parse_args()
+    if not options.penelope.exists():
+        sys.exit(f"{options.penelope}: not built; run scripts/quickstart or give --penelope")
+    tools = options.llama_bin or build_llama_cpp()
+    types = options.types.split(",")
+    files = make_models(options.penelope, types)
+
+    print(f"SmolLM2-135M-Instruct, {options.threads} threads, medians of {options.runs} alternating runs; ratio = ours / llama.cpp for tokens per second, "
+          "llama.cpp / ours for time and memory\n")
+    print(f"| type | pp{options.prompt} llama.cpp | ours | ratio | tg{options.gen} llama.cpp | ours | ratio | first token llama.cpp | ours | ratio | peak llama.cpp | ours | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for kind in types:
+        model, a, b, start_a, start_b = files[kind], [], [], [], []
+        for run in range(options.runs + 1):
+            one, two = theirs(tools, model, options.threads, options.prompt, options.gen), ours(options.penelope, model, options.threads, options.prompt, options.gen)
+            first_a = measured([tools / "llama-simple", "-m", model, "-n", 1, "The capital of France is"])[1]
+            first_b = measured([options.penelope, "run", "-m", model, "-n", 1, "-t", options.threads, "-p", "The capital of France is"])[1]
+            if run > 0:  # the first round only warms the page cache
+                a.append(one), b.append(two), start_a.append(first_a), start_b.append(first_b)
+        median = lambda rows, key: statistics.median(row[key] for row in rows)
+        ratio = lambda key: statistics.median(two[key] / one[key] for one, two in zip(a, b))
+        print(f"| {kind} | {median(a, 'pp'):.0f} t/s | {median(b, 'pp'):.0f} t/s | {ratio('pp'):.2f} | {median(a, 'tg'):.1f} t/s | {median(b, 'tg'):.1f} t/s | {ratio('tg'):.2f} "
+              f"| {statistics.median(start_a) * 1e3:.0f} ms | {statistics.median(start_b) * 1e3:.0f} ms | {statistics.median(x / y for x, y in zip(start_a, start_b)):.2f} "
+              f"| {median(a, 'peak') / 2**20:.0f} MiB | {median(b, 'peak') / 2**20:.0f} MiB | {1 / ratio('peak'):.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
