@@ -3,9 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/keys.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "text/regex.h"
 
 #include <array>
 
@@ -62,36 +60,7 @@ std::string expand(std::string_view pattern) {
     return out;
 }
 
-struct FreeCode {
-    void operator()(pcre2_code * code) const { pcre2_code_free(code); }
-};
-struct FreeMatch {
-    void operator()(pcre2_match_data * match) const { pcre2_match_data_free(match); }
-};
-
 } // namespace
-
-struct PreTokenizer::Pattern {
-    std::unique_ptr<pcre2_code, FreeCode> code;
-    bool                                  jit = false;
-
-    explicit Pattern(const char * text) {
-        const std::string expanded = expand(text);
-        int               error    = 0;
-        PCRE2_SIZE        offset   = 0;
-        code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expanded.data()), expanded.size(), PCRE2_UTF | PCRE2_UCP,
-                                 &error, &offset, nullptr));
-        if (!code) {
-            // The patterns are ours and well formed; what is left is a PCRE2 without Unicode, or no memory.
-            std::array<PCRE2_UCHAR, 256> reason{};
-            pcre2_get_error_message(error, reason.data(), reason.size());
-            throw Error(ErrorKind::unsupported,
-                        std::string("pre-tokenizer: PCRE2: ") + reinterpret_cast<const char *>(reason.data()),
-                        "use a PCRE2 library built with Unicode support");
-        }
-        jit = pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) == 0;
-    }
-};
 
 PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source) {
     const std::string_view wanted = pre.empty() ? "default" : pre;
@@ -101,7 +70,7 @@ PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source) {
         }
         for (const char * pattern : entry.patterns) {
             if (pattern) {
-                patterns_.push_back(std::make_shared<const Pattern>(pattern));
+                patterns_.push_back(std::make_shared<const Regex>(expand(pattern)));
             }
         }
         ignores_merges_ = entry.ignores_merges;
@@ -120,45 +89,20 @@ PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source) {
 }
 
 struct PieceScanner::Level {
-    const PreTokenizer::Pattern *                pattern = nullptr;
-    std::unique_ptr<pcre2_match_data, FreeMatch> match;
-    std::string_view                             text;
-    size_t                                       pos         = 0;
-    size_t                                       match_begin = 0; // [match_begin, match_end): found, not yet given out
-    size_t                                       match_end   = 0;
-
-    // Finds the first match at or after pos. False if there is none.
-    bool search() {
-        const auto *       subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-        const pcre2_code * code    = pattern->code.get();
-        int                rc      = PCRE2_ERROR_JIT_STACKLIMIT;
-        if (pattern->jit) {
-            rc = pcre2_jit_match(code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
-        }
-        if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
-            rc = pcre2_match(code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match.get(), nullptr);
-        }
-        if (rc == PCRE2_ERROR_NOMATCH) {
-            return false;
-        }
-        if (rc < 0) {
-            std::array<PCRE2_UCHAR, 256> reason{};
-            pcre2_get_error_message(rc, reason.data(), reason.size());
-            throw Error(ErrorKind::memory,
-                        std::string("pre-tokenizer: PCRE2: ") + reinterpret_cast<const char *>(reason.data()));
-        }
-        const PCRE2_SIZE * range = pcre2_get_ovector_pointer(match.get());
-        match_begin              = range[0];
-        match_end                = range[1];
-        return true;
-    }
+    Regex::Search    search;
+    std::string_view text;
+    size_t           pos         = 0;
+    size_t           match_begin = 0; // [match_begin, match_end): found, not yet given out
+    size_t           match_end   = 0;
 
     bool next(std::string_view & piece) {
         if (pos == text.size()) {
             return false;
         }
-        if (match_end <= pos && !search()) {
-            match_begin = match_end = text.size();
+        if (match_end <= pos) {
+            const bool found = search.find(text, pos);
+            match_begin      = found ? search.begin() : text.size();
+            match_end        = found ? search.end() : text.size();
         }
         const size_t end = match_begin > pos ? match_begin : match_end;
         piece            = text.substr(pos, end - pos);
@@ -169,13 +113,7 @@ struct PieceScanner::Level {
 
 PieceScanner::PieceScanner(const PreTokenizer & pre_tokenizer, std::string_view text) {
     for (const auto & pattern : pre_tokenizer.patterns_) {
-        Level level;
-        level.pattern = pattern.get();
-        level.match.reset(pcre2_match_data_create(1, nullptr));
-        if (!level.match) {
-            throw Error(ErrorKind::memory, "pre-tokenizer: no memory for match data");
-        }
-        levels_.push_back(std::move(level));
+        levels_.push_back(Level{ Regex::Search(*pattern), {} });
     }
     levels_.front().text = text;
 }

@@ -11,6 +11,8 @@
 
 namespace penelope {
 
+class Regex;
+
 class PreTokenizer {
   public:
     // pre: the value of tokenizer.ggml.pre; source: where it was read, for messages. Throws Error(unsupported) naming
@@ -23,12 +25,11 @@ class PreTokenizer {
 
   private:
     friend class PieceScanner;
-    struct Pattern;
     // Applied in order, each inside the pieces of the one before.
-    std::vector<std::shared_ptr<const Pattern>> patterns_;
-    bool                                        ignores_merges_ = false;
-    bool                                        implies_bos_    = false;
-    bool                                        is_fallback_    = false;
+    std::vector<std::shared_ptr<const Regex>> patterns_;
+    bool                                      ignores_merges_ = false;
+    bool                                      implies_bos_    = false;
+    bool                                      is_fallback_    = false;
 };
 
 class PieceScanner {
