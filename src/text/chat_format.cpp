@@ -179,7 +179,7 @@ std::string generation_suffix(std::string_view jinja, std::string_view header) {
 void recognise_chatml_system(std::string_view jinja, ChatFormat & format) {
     const std::string_view header = "<|im_start|>system\n", end = "<|im_end|>";
     const Regex            given    = pattern(R"(^['"]#+#first#+['"]<\|im_end\|>)");
-    const Regex            for_tool = Regex(R"(\{%-?\s*if tools[^%]*%\}\s*\{\{-?\s*['"]$)");
+    const Regex            for_tool = Regex(R"(^\{%-?\s*if tools[^%]*%\}\s*\{\{-?\s*['"]$)");
     for (size_t pos = 0; (pos = jinja.find(header, pos)) != std::string_view::npos;) {
         const std::string_view before = jinja.substr(0, pos);
         pos += header.size();
@@ -188,8 +188,9 @@ void recognise_chatml_system(std::string_view jinja, ChatFormat & format) {
             continue;
         }
         // Without tools the branch that lists them is never taken.
-        if (!before.empty() && after.substr(0, 1) == before.substr(before.size() - 1) &&
-            matches(for_tool, before.substr(before.size() > 200 ? before.size() - 200 : 0))) {
+        const size_t condition = before.rfind("{%");
+        if (condition != std::string_view::npos && after.substr(0, 1) == before.substr(before.size() - 1) &&
+            matches(for_tool, before.substr(condition))) {
             continue;
         }
         const std::string_view content = after.substr(0, after.find(end));
