@@ -49,7 +49,7 @@ ggml_type type_of(const std::string & name) {
         for (std::string * text : {&known, &wanted}) {
             std::transform(text->begin(), text->end(), text->begin(), [](unsigned char c) { return char(std::tolower(c)); });
         }
-        if (!known.empty() && known == wanted && ggml_get_type_traits(type)->to_float) {
+        if (!known.empty() && known == wanted && (type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float)) {
             return type;
         }
     }

@@ -1,6 +1,7 @@
 #include "model/config.h"
 
 #include "base/error.h"
+#include "gguf/keys.h"
 #include "gguf/reader.h"
 
 namespace penelope {
@@ -30,8 +31,11 @@ void require(bool ok, const GgufReader & file, const std::string & what) {
 } // namespace
 
 ModelConfig read_model_config(const GgufReader & file) {
+    if (file.find_u32(keys::split_count).value_or(1) > 1) {
+        throw Error(ErrorKind::unsupported, file.path() + ": is one part of a model split over several files", "join the parts with llama-gguf-split --merge");
+    }
     ModelConfig c;
-    c.architecture = file.get_str("general.architecture");
+    c.architecture = file.get_str(keys::general_architecture);
     if (c.architecture != "llama") {
         throw Error(ErrorKind::unsupported, file.path() + ": general.architecture is '" + c.architecture + "', expected 'llama'",
                     "supported architectures: llama");
