@@ -3,11 +3,33 @@
 namespace penelope {
 
 // Each is defined in the file of its name.
+int cmd_run(const Options & options, Terminal & terminal);
+int cmd_chat(const Options & options, Terminal & terminal);
 int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
+int cmd_data(const Options & options, Terminal & terminal);
+int cmd_bench(const Options & options, Terminal & terminal);
 
 const std::vector<Command> & command_table() {
     static const std::vector<Command> table = {
+        { "run", "Answer one prompt, or many",
+          "-m BASE [--sidecar FILE] [options] [-p TEXT | -f FILE | --batch FILE.jsonl | < TEXT]",
+          "The answer goes to stdout as it is made, everything else to stderr. With a sidecar the prompt is put into "
+          "its\n"
+          "template and thought about in K latent steps; without one the text is continued as it is.\n",
+          "penelope run -m base.gguf -p \"The capital of France is\" -n 16\n"
+          "penelope run -m base.gguf --sidecar listops.gguf -K 5 -p \"[MAX 3 [MIN 4 7] 2]\"\n"
+          "penelope run -m base.gguf --sidecar listops.gguf --batch test.jsonl > answers.jsonl\n",
+          cmd_run },
+        { "chat", "Talk to a model", "-m BASE [--sidecar FILE] [options]",
+          "Without a sidecar the model sees the whole conversation in its own chat template; with one, or with --raw, "
+          "every\n"
+          "message is a question by itself. Ctrl-C stops an answer, twice leaves; Ctrl-D leaves. /help lists the "
+          "commands.\n"
+          "Reads lines from a pipe as well.\n",
+          "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -sys \"You are brief.\"\n"
+          "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n",
+          cmd_chat },
         { "convert", "Turn a directory into a GGUF file", "DIR -o OUT.gguf [--type T] [--base BASE.gguf] [--lora DIR]",
           "What the directory holds decides what comes out: config.json a backbone, adapter_config.json a LoRA (needs "
           "--base),\n"
@@ -23,6 +45,24 @@ const std::vector<Command> & command_table() {
           "penelope quantize llama-1b-f32.gguf llama-1b-q4.gguf Q4_K_M\n"
           "penelope quantize base.gguf small.gguf Q4_0 --tensor-type attn_v=q8_0 --dry-run\n",
           cmd_quantize },
+        { "data", "Make the data of a task, or check files for repeats",
+          "listops|prosqa|prontoqa --out DIR [--seed S] [--train N --valid N --test N]\naudit DIR | FILES",
+          "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files everywhere; "
+          "no question\n"
+          "occurs twice, in a file or across files.\n",
+          "penelope data listops --out data/listops --seed 1\n"
+          "penelope data audit data/listops\n",
+          cmd_data },
+        { "bench", "Measure how fast a model reads, thinks and writes",
+          "-m BASE [--sidecar FILE] [options]\n--shape NAME --type T [options]",
+          "Plain rows: ppN reads N tokens, tgN writes N tokens. With --methods: latent is everything before the first "
+          "answer\n"
+          "token, answer the whole answer, by default for 60 prompt and 4 answer tokens. Methods take turns; a method "
+          "no file\n"
+          "brings runs on random modules. Tokenizing and sampling are not measured.\n",
+          "penelope bench -m SmolLM2-135M-Instruct.Q4_1.gguf -t 2\n"
+          "penelope bench --shape llama-3.2-1b --type Q8_0 --methods penelope:5,coconut:8,cot:69 --phases\n",
+          cmd_bench },
     };
     return table;
 }

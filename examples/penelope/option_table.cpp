@@ -144,7 +144,9 @@ const std::vector<OptionRow> & option_table() {
         { "gen", "-n", integer, "N", "64", "0..", g_measuring, "bench", "generated tokens; 0 leaves the row out" },
         { "methods", "", text, "LIST", "", "", g_measuring, "bench",
           "compare ways to answer, e.g. penelope:5,coconut:8,cot:69 (latent steps, or visible tokens for cot)" },
-        { "phases", "", flag, "", "", "", g_measuring, "bench", "split the time before the answer" },
+        { "interval", "", text, "S:E", "", "", g_measuring, "bench",
+          "layers a Penelope with random modules repeats (default: the last third)" },
+        { "phases", "", flag, "", "", "", g_measuring, "bench", "also the time without latent steps, and the cost of a layer on 1, 2, 4, 8 and 16 rows" },
         { "repetitions", "-r", integer, "N", "5", "1..1000", g_measuring, "bench", "measured runs; one more to warm up" },
         { "format", "-o --output", choice, "FORMAT", "md", "md|csv|json", g_output, "bench", "form of the table" },
 

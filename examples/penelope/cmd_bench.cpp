@@ -1,0 +1,264 @@
+// penelope bench: how long a model takes to read, to think and to write. Tokenizing and sampling are not part of it.
+#include "commands.h"
+#include "measure.h"
+#include "model_setup.h"
+#include "output.h"
+
+#include "base/format.h"
+#include "infer/random_engine.h"
+#include "method/decode.h"
+#include "model/backbone.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr int default_question = 60; // prompt tokens and answer tokens of a comparison of methods, unless given
+constexpr int default_answer   = 4;
+
+struct MethodChoice {
+    std::string name;
+    int         count; // latent steps, or tokens of the visible trace
+
+    bool visible() const { return name == "cot" || name == "plain"; }
+};
+
+// "penelope:5,coconut:8,cot:69"
+std::vector<MethodChoice> parse_methods(const std::string & text) {
+    std::vector<MethodChoice> choices;
+    for (size_t start = 0; start < text.size();) {
+        const size_t      end   = std::min(text.find(',', start), text.size());
+        const std::string part  = text.substr(start, end - start);
+        const size_t      colon = part.find(':');
+        int               count = 0;
+        char              rest  = 0;
+        if (colon == std::string::npos || std::sscanf(part.c_str() + colon + 1, "%d%c", &count, &rest) != 1 ||
+            count < 0) {
+            throw UsageError("--methods: '" + part + "' is not METHOD:COUNT",
+                             "e.g. --methods penelope:5,coconut:8,cot:69");
+        }
+        choices.push_back({ part.substr(0, colon), count });
+        start = end + 1;
+    }
+    return choices;
+}
+
+RandomEngineOptions random_options(const Options & options, int k_max) {
+    RandomEngineOptions random;
+    random.base             = options.text("model");
+    random.shape            = options.text("shape");
+    random.type             = options.text("type");
+    random.device           = options.text("device");
+    random.k_max            = std::max(random.k_max, k_max);
+    const std::string range = options.text("interval");
+    char              rest  = 0;
+    if (!range.empty() && std::sscanf(range.c_str(), "%d:%d%c", &random.start, &random.end, &rest) != 2) {
+        throw UsageError("--interval: '" + range + "' is not S:E", "layers S to E - 1, e.g. --interval 11:16");
+    }
+    return random;
+}
+
+// Files where they say everything; random weights for a shape, random modules for methods that no file brings.
+std::shared_ptr<const Engine> bench_engine(const Options & options, const std::vector<MethodChoice> & methods,
+                                           Terminal & terminal) {
+    if (options.given("model") == options.given("shape")) {
+        throw UsageError("bench: give either --model or --shape",
+                         "penelope bench -m BASE, or penelope bench --shape llama-3.2-1b");
+    }
+    int  k_max  = 0;
+    bool latent = false;
+    for (const MethodChoice & choice : methods) {
+        k_max  = choice.visible() ? k_max : std::max(k_max, choice.count);
+        latent = latent || !choice.visible();
+    }
+    if (options.given("model") && (!latent || options.given("sidecar"))) {
+        return load_engine(options, terminal);
+    }
+    RandomEngineOptions random = random_options(options, k_max);
+    if (!latent) {
+        random.lora_rank = 0;
+    }
+    return random_engine(random);
+}
+
+Tokens some_tokens(int n, int n_vocab) {
+    Tokens tokens;
+    for (int i = 0; i < n; ++i) {
+        tokens.push_back(static_cast<int32_t>((static_cast<int64_t>(i) * 7919 + 13) % n_vocab));
+    }
+    return tokens;
+}
+
+class Bench {
+  public:
+    Bench(const Options & options, Terminal & terminal)
+        : options_(options), terminal_(terminal), methods_(parse_methods(options.text("methods"))),
+          engine_(bench_engine(options, methods_, terminal)) {}
+
+    int run();
+
+  private:
+    Context & new_context(int n_rows);
+    void      add_fill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor);
+    void      add_decode(int n_gen);
+    void      add_answer(const Method & method, int n_steps, int n_prompt, int n_answer);
+    void      add_methods();
+    void      add_row_costs();
+
+    std::string type_text() const;
+    OrderedJson row(const BenchCase & test) const;
+
+    const Options &                       options_;
+    Terminal &                            terminal_;
+    std::vector<MethodChoice>             methods_;
+    std::shared_ptr<const Engine>         engine_;
+    std::vector<std::unique_ptr<Context>> contexts_;
+    std::vector<BenchCase>                cases_;
+};
+
+Context & Bench::new_context(int n_rows) {
+    ContextOptions context;
+    context.n_rows    = n_rows;
+    context.kv_type   = parse_kv_type(options_.text("kv-type"));
+    context.n_threads = static_cast<int>(options_.integer("threads"));
+    contexts_.push_back(std::make_unique<Context>(engine_->backbone(), engine_->device(), context));
+    return *contexts_.back();
+}
+
+// Everything before the answer of one prompt.
+void Bench::add_fill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor) {
+    Context &    context = new_context(n_prompt + method.n_extra_rows(n_steps) + 1);
+    const Tokens prompt  = some_tokens(n_prompt, engine_->config().n_vocab);
+    check_request(method, context, { prompt }, n_steps);
+    BenchCase bench{ test, method.name(), n_steps, n_prompt };
+    bench.divisor = divisor;
+    bench.context = &context;
+    bench.run     = [&context, &method, prompt, n_steps] {
+        return method.fill(context, { prompt }, n_steps, 0).layer_applications;
+    };
+    cases_.push_back(std::move(bench));
+}
+
+// n_gen tokens one after another, from an empty context on.
+void Bench::add_decode(int n_gen) {
+    Context & context = new_context(n_gen);
+    BenchCase bench{ "tg" + std::to_string(n_gen), "plain", 0, n_gen };
+    bench.context = &context;
+    bench.run     = [&context, tokens = some_tokens(n_gen, engine_->config().n_vocab),
+                 n_layer = engine_->config().n_layer] {
+        for (size_t i = 0; i < tokens.size(); ++i) {
+            decode(context, { { 0, static_cast<int>(i), tokens[i] } });
+        }
+        return n_layer * static_cast<int>(tokens.size());
+    };
+    cases_.push_back(std::move(bench));
+}
+
+// A whole answer: the first of its tokens comes with the end of the fill, the others are decoded.
+void Bench::add_answer(const Method & method, int n_steps, int n_prompt, int n_answer) {
+    Context &    context = new_context(n_prompt + method.n_extra_rows(n_steps) + n_answer + 1);
+    const Tokens prompt  = some_tokens(n_prompt, engine_->config().n_vocab);
+    check_request(method, context, { prompt }, n_steps);
+    BenchCase bench{ "answer", method.name(), n_steps, n_answer };
+    bench.context = &context;
+    bench.run     = [&context, &method, prompt, n_steps, n_answer, n_layer = engine_->config().n_layer] {
+        const Filled filled = method.fill(context, { prompt }, n_steps, 0);
+        for (int i = 1; i < n_answer; ++i) {
+            decode(context, { { 0, filled.n_rows[0] + i - 1, prompt[static_cast<size_t>(i) % prompt.size()] } });
+        }
+        return filled.layer_applications + (n_answer - 1) * n_layer;
+    };
+    cases_.push_back(std::move(bench));
+}
+
+void Bench::add_methods() {
+    const int n_prompt = options_.given("prompt") ? static_cast<int>(options_.integer("prompt")) : default_question;
+    const int n_answer = options_.given("gen") ? static_cast<int>(options_.integer("gen")) : default_answer;
+    for (const MethodChoice & choice : methods_) {
+        const Method & method = engine_->method(choice.name);
+        if (choice.visible()) {
+            add_answer(method, 0, n_prompt, std::max(1, choice.count));
+            continue;
+        }
+        add_fill("latent", method, choice.count, n_prompt, 1.0);
+        if (options_.flag("phases") && choice.count > 0) {
+            add_fill("latent", method, 0, n_prompt, 1.0);
+        }
+        add_answer(method, choice.count, n_prompt, std::max(1, n_answer));
+    }
+}
+
+// What a layer costs on 1, 2, 4, ... rows: on a machine where eight rows cost little more than one, latent steps are cheap.
+void Bench::add_row_costs() {
+    const Method & plain = engine_->method("plain");
+    for (const int n_rows : { 1, 2, 4, 8, 16 }) {
+        add_fill("rows" + std::to_string(n_rows), plain, 0, n_rows, engine_->config().n_layer);
+    }
+}
+
+std::string Bench::type_text() const {
+    std::string text = engine_->type_name();
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
+    return text;
+}
+
+OrderedJson Bench::row(const BenchCase & test) const {
+    const double ms = test.mean();
+    return { { "test", test.test },
+             { "method", test.method },
+             { "K", test.n_steps },
+             { "ms", ms },
+             { "sd", test.sd() },
+             { "tokens_per_second", ms > 0 ? test.n_tokens / (ms * test.divisor) * 1000.0 : 0.0 },
+             { "layer_applications", test.layer_applications },
+             { "threads", test.context->backend().n_threads() },
+             { "device", engine_->device().name },
+             { "model", engine_->name() },
+             { "type", type_text() },
+             { "memory_bytes", test.context->n_bytes() } };
+}
+
+int Bench::run() {
+    if (!methods_.empty()) {
+        add_methods();
+    } else {
+        const int n_prompt = static_cast<int>(options_.integer("prompt"));
+        const int n_gen    = static_cast<int>(options_.integer("gen"));
+        if (n_prompt > 0) {
+            add_fill("pp" + std::to_string(n_prompt), engine_->method("plain"), 0, n_prompt, 1.0);
+        }
+        if (n_gen > 0) {
+            add_decode(n_gen);
+        }
+    }
+    if (options_.flag("phases")) {
+        add_row_costs();
+    }
+    if (cases_.empty()) {
+        throw UsageError("bench: nothing to measure", "--prompt, --gen or --methods choose the tests");
+    }
+    run_cases(cases_, static_cast<int>(options_.integer("repetitions")), terminal_);
+
+    std::vector<OrderedJson> rows;
+    for (const BenchCase & test : cases_) {
+        rows.push_back(row(test));
+    }
+    const TableFormat format = options_.flag("json") ? TableFormat::json : parse_table_format(options_.text("format"));
+    if (format == TableFormat::json) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+            rows[i]["samples_ms"] = cases_[i].ms;
+        }
+    }
+    terminal_.write(format_table(rows, format));
+    terminal_.note("mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
+                   " runs after one to warm up; tokenizing and sampling are not in it");
+    return 0;
+}
+
+} // namespace
+
+int cmd_bench(const Options & options, Terminal & terminal) {
+    return Bench(options, terminal).run();
+}
+
+} // namespace penelope

@@ -1,0 +1,89 @@
+// penelope data: makes the data of a task, or looks for repeats in files.
+#include "commands.h"
+#include "output.h"
+
+#include "base/format.h"
+#include "task/data_command.h"
+
+namespace penelope {
+
+namespace {
+
+std::vector<std::filesystem::path> paths_of(const std::vector<std::string> & texts) {
+    return { texts.begin(), texts.end() };
+}
+
+DepthRange depth_range(const Options & options, const char * name, DepthRange fallback) {
+    const std::vector<int> depths = options.steps(name);
+    return depths.empty() ? fallback : DepthRange{ depths.front(), depths.back() };
+}
+
+DatasetOptions dataset_options(const Options & options, const Task & task) {
+    DatasetOptions dataset = task.defaults;
+    dataset.seed           = static_cast<uint64_t>(options.integer("seed"));
+    dataset.depth          = depth_range(options, "depth", dataset.depth);
+    dataset.test_depth =
+        depth_range(options, "test-depth", options.given("depth") ? dataset.depth : dataset.test_depth);
+    if (options.given("train")) {
+        dataset.n_train = static_cast<size_t>(options.integer("train"));
+    }
+    if (options.given("valid")) {
+        dataset.n_valid = static_cast<size_t>(options.integer("valid"));
+    }
+    if (options.given("test")) {
+        dataset.n_test = static_cast<size_t>(options.integer("test"));
+    }
+    if (options.given("exclude")) {
+        dataset.excluded = question_hashes(task, paths_of(options.list("exclude")));
+    }
+    return dataset;
+}
+
+void print_report(const AuditReport & report, const Options & options, Terminal & terminal) {
+    if (options.flag("json")) {
+        terminal.line(dump_json(report.json));
+        return;
+    }
+    for (const auto & file : report.json.at("files")) {
+        terminal.line(file.at("file").get<std::string>() + ": " + std::to_string(file.at("n").get<size_t>()) +
+                      " examples");
+        for (const auto & [facet, counts] : file.at("counts").items()) {
+            std::vector<std::string> parts;
+            for (const auto & [value, n] : counts.items()) {
+                parts.push_back(value + ": " + n.dump());
+            }
+            terminal.line("  " + facet + "  " + join(parts, ", "));
+        }
+    }
+}
+
+} // namespace
+
+int cmd_data(const Options & options, Terminal & terminal) {
+    const std::string what  = options.required("what");
+    const auto        paths = options.list("path");
+    if (what == "audit") {
+        if (paths.empty()) {
+            throw UsageError("data audit: PATH is missing", "penelope data audit DIR | FILES");
+        }
+        const AuditReport report = audit_paths(paths_of(paths));
+        print_report(report, options, terminal);
+        if (!report.ok && options.flag("json")) {
+            return 1; // the report is the error
+        }
+        require_clean(report);
+        if (!options.flag("json")) {
+            terminal.line("no id and no question occurs twice");
+        }
+        return 0;
+    }
+    if (!paths.empty()) {
+        throw UsageError("'" + paths[0] + "': unexpected argument", "penelope data " + what + " --out DIR");
+    }
+    const Task & task = find_task(what);
+    print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
+                 options, terminal);
+    return 0;
+}
+
+} // namespace penelope

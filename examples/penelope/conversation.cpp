@@ -1,0 +1,81 @@
+#include "conversation.h"
+
+#include "base/json.h"
+#include "infer/prompt.h"
+
+namespace penelope {
+
+Conversation::Conversation(const Engine & engine, std::string system, bool raw)
+    : engine_(engine), system_(std::move(system)), raw_(raw) {
+    if (!raw && engine.sidecar() == nullptr) {
+        template_.emplace(engine.tokenizer());
+    }
+}
+
+void Conversation::ask(const std::string & text) {
+    Turn turn;
+    turn.question = text;
+    if (!template_) {
+        turn.prompt = prompt_tokens(engine_, text, raw_ ? PromptForm::raw : PromptForm::templated);
+    } else if (turns_.empty()) {
+        std::vector<ChatMessage> messages;
+        if (!system_.empty()) {
+            messages.push_back({ "system", system_ });
+        }
+        messages.push_back({ "user", text });
+        turn.prompt = template_->encode(messages);
+    } else {
+        // The answer's own tokens go on, not a new reading of its text: they are what the cache holds.
+        const Turn & before = turns_.back();
+        turn.prompt         = before.prompt;
+        turn.prompt.insert(turn.prompt.end(), before.answer->tokens.begin(), before.answer->tokens.end());
+        const std::vector<int32_t> next = template_->encode_turn({ { "user", text } }, before.answer->tokens);
+        turn.prompt.insert(turn.prompt.end(), next.begin(), next.end());
+    }
+    turns_.push_back(std::move(turn));
+}
+
+void Conversation::answer(const Answer & answer) {
+    turns_.back().answer = answer;
+}
+
+void Conversation::drop_question() {
+    turns_.pop_back();
+}
+
+bool Conversation::drop_answer() {
+    if (turns_.empty()) {
+        return false;
+    }
+    turns_.back().answer.reset();
+    return true;
+}
+
+void Conversation::clear() {
+    turns_.clear();
+}
+
+size_t Conversation::n_messages() const {
+    return 2 * turns_.size();
+}
+
+std::string Conversation::transcript() const {
+    std::string out;
+    if (!system_.empty() && template_) {
+        out += dump_json(OrderedJson{ { "role", "system" }, { "content", system_ } }) + "\n";
+    }
+    for (const Turn & turn : turns_) {
+        const Answer & answer = *turn.answer;
+        out += dump_json(OrderedJson{ { "role", "user" }, { "content", turn.question } }) + "\n";
+        out += dump_json(OrderedJson{ { "role", "assistant" },
+                                      { "content", answer.text },
+                                      { "method", answer.method },
+                                      { "K", answer.n_steps },
+                                      { "finish_reason", finish_reason_name(answer.finish_reason) },
+                                      { "ms", answer.timings.prompt_ms + answer.timings.decode_ms } }) +
+               "\n";
+    }
+    return out;
+}
+
+} // namespace penelope

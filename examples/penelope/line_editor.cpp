@@ -1,0 +1,259 @@
+#include "line_editor.h"
+
+#include "interrupt.h"
+
+#include <histedit.h>
+#include <langinfo.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <cstring>
+#include <cwchar>
+#include <iostream>
+
+namespace penelope {
+
+namespace {
+
+constexpr char escape_mark   = '\1'; // brackets what takes no room in a prompt
+constexpr int  history_limit = 1000;
+
+constexpr const char * paste_on  = "\033[?2004h"; // the terminal brackets pasted text from here on
+constexpr const char * paste_off = "\033[?2004l";
+
+// libedit edits wide characters and decodes them by the locale. Numbers stay in the C locale.
+void use_utf8_locale() {
+    std::setlocale(LC_CTYPE, "");
+    if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
+        std::setlocale(LC_CTYPE, "C.UTF-8");
+    }
+}
+
+} // namespace
+
+struct LineEditor::Impl {
+    std::string              prompt;
+    std::vector<std::string> completions;
+    bool                     on_terminal;
+    bool                     interrupted = false; // by Ctrl-C while waiting for a key
+    bool                     had_text    = false; // at that moment
+    int                      presses     = 0;     // of Ctrl-C before this line
+
+    std::FILE *                                      out = stdout;
+    std::unique_ptr<EditLine, decltype(&el_end)>     edit{ nullptr, el_end };
+    std::unique_ptr<History, decltype(&history_end)> history{ nullptr, history_end };
+
+    static Impl & of(EditLine * edit) {
+        void * self = nullptr;
+        el_get(edit, EL_CLIENTDATA, &self);
+        return *static_cast<Impl *>(self);
+    }
+
+    static char * give_prompt(EditLine * edit) { return of(edit).prompt.data(); }
+
+    // One character from the terminal; gives up on a signal, which libedit's own function does not.
+    static int read_char(EditLine * edit, wchar_t * out) {
+        std::mbstate_t state{};
+        while (true) {
+            char          byte = 0;
+            const ssize_t n    = ::read(STDIN_FILENO, &byte, 1);
+            if (n == 0) {
+                return 0;
+            }
+            if (n < 0) {
+                Impl & self = of(edit);
+                if (errno == EINTR && interrupt_count() == self.presses) {
+                    continue; // another signal
+                }
+                const LineInfo * line = el_line(edit);
+                self.interrupted      = errno == EINTR;
+                self.had_text         = line->lastchar != line->buffer;
+                return -1;
+            }
+            const size_t used = std::mbrtowc(out, &byte, 1, &state);
+            if (used == static_cast<size_t>(-1)) {
+                *out = L'?';
+                return 1;
+            }
+            if (used != static_cast<size_t>(-2)) {
+                return 1;
+            }
+        }
+    }
+
+    // Bound to the mark the terminal sends before pasted text: takes everything up to the closing mark as it is.
+    static unsigned char insert_paste(EditLine * edit, int) {
+        static const std::wstring closing = L"\033[201~";
+        std::wstring              text;
+        wchar_t                   c = 0;
+        while (el_wgetc(edit, &c) == 1) {
+            text += c;
+            if (text.size() >= closing.size() &&
+                text.compare(text.size() - closing.size(), closing.size(), closing) == 0) {
+                text.resize(text.size() - closing.size());
+                break;
+            }
+        }
+        std::wstring clean;
+        for (size_t i = 0; i < text.size(); ++i) {
+            if (text[i] == L'\r') {
+                if (i + 1 == text.size() || text[i + 1] != L'\n') {
+                    clean += L'\n';
+                }
+            } else if (text[i] != L'\0') {
+                clean += text[i];
+            }
+        }
+        while (!clean.empty() && clean.back() == L'\n') {
+            clean.pop_back();
+        }
+        return !clean.empty() && el_winsertstr(edit, clean.c_str()) == -1 ? CC_ERROR : CC_REFRESH;
+    }
+
+    static unsigned char complete(EditLine * edit, int) {
+        const LineInfo *  line = el_line(edit);
+        const std::string typed(line->buffer, static_cast<size_t>(line->cursor - line->buffer));
+        std::string       found;
+        for (const std::string & word : of(edit).completions) {
+            if (!typed.empty() && word.compare(0, typed.size(), typed) == 0) {
+                if (!found.empty()) {
+                    return CC_REFRESH_BEEP;
+                }
+                found = word;
+            }
+        }
+        if (found.empty() || el_insertstr(edit, (found.substr(typed.size()) + " ").c_str()) == -1) {
+            return CC_REFRESH_BEEP;
+        }
+        return CC_REFRESH;
+    }
+
+    void start(const Terminal & terminal) {
+        use_utf8_locale();
+        // The prompt and the echo belong to the screen, not to a file the answers go to.
+        out = terminal.out_is_tty() ? stdout : stderr;
+        edit.reset(el_init("penelope", stdin, out, stderr));
+        history.reset(history_init());
+        if (!edit || !history) {
+            throw Error(ErrorKind::io, "terminal: the line editor does not start", "use 'penelope run' or a pipe");
+        }
+        HistEvent event;
+        ::history(history.get(), &event, H_SETSIZE, history_limit);
+        ::history(history.get(), &event, H_SETUNIQUE, 1);
+
+        EditLine * e = edit.get();
+        el_set(e, EL_CLIENTDATA, this);
+        el_set(e, EL_SIGNAL, 0);
+        el_set(e, EL_EDITOR, "emacs");
+        el_set(e, EL_HIST, ::history, history.get());
+        el_set(e, EL_PROMPT_ESC, give_prompt, escape_mark);
+        el_set(e, EL_GETCFN, read_char);
+        el_set(e, EL_ADDFN, "penelope-paste", "insert pasted text", insert_paste);
+        el_set(e, EL_ADDFN, "penelope-complete", "complete a command", complete);
+        el_set(e, EL_BIND, "\033[200~", "penelope-paste", nullptr);
+        el_set(e, EL_BIND, "\t", "penelope-complete", nullptr);
+        el_set(e, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+        el_source(e, nullptr); // the user's own bindings
+    }
+
+    void remember(const std::string & message) {
+        if (history && !message.empty()) {
+            HistEvent event;
+            ::history(history.get(), &event, H_ENTER, message.c_str());
+        }
+    }
+
+    void screen(const char * sequence) {
+        std::fputs(sequence, out);
+        std::fflush(out);
+    }
+};
+
+LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->on_terminal = terminal.in_is_tty();
+    impl_->completions = std::move(completions);
+    impl_->prompt      = terminal.color_out() ? "\1\033[1;32m\1" + prompt + "\1\033[0m\1" : std::move(prompt);
+    if (impl_->on_terminal) {
+        impl_->start(terminal);
+    }
+}
+
+LineEditor::~LineEditor() = default;
+
+ReadStatus LineEditor::read_line(std::string & line) {
+    line.clear();
+    if (!impl_->on_terminal) {
+        if (!std::getline(std::cin, line)) {
+            return ReadStatus::end;
+        }
+        if (!line.empty() && line.back() == '\r') {
+            line.pop_back();
+        }
+        return ReadStatus::message;
+    }
+
+    impl_->interrupted = false;
+    impl_->presses     = interrupt_count();
+    el_resize(impl_->edit.get());
+    impl_->screen(paste_on);
+    int          n_read = 0;
+    const char * text   = el_gets(impl_->edit.get(), &n_read);
+    impl_->screen(paste_off);
+    if (impl_->interrupted) {
+        impl_->screen("\n");
+        el_reset(impl_->edit.get());
+        return ReadStatus::interrupted;
+    }
+    if (text == nullptr || n_read <= 0) {
+        impl_->screen("\n");
+        return ReadStatus::end;
+    }
+    line.assign(text, static_cast<size_t>(n_read));
+    if (line.back() == '\n') {
+        line.pop_back();
+    }
+    return ReadStatus::message;
+}
+
+ReadStatus LineEditor::read(std::string & message) {
+    message.clear();
+    bool in_block  = false;
+    bool continues = false;
+    while (true) {
+        std::string      line;
+        const ReadStatus status = read_line(line);
+        if (status == ReadStatus::interrupted && (impl_->had_text || in_block || continues)) {
+            reset_interrupts();
+            message.clear();
+            in_block = continues = false;
+            continue;
+        }
+        if (status == ReadStatus::interrupted) {
+            return status;
+        }
+        if (status == ReadStatus::end) {
+            // What came before the end of a pipe is still a message.
+            return message.empty() ? ReadStatus::end : ReadStatus::message;
+        }
+        const bool fence = line == "\"\"\"";
+        if (fence) {
+            in_block = !in_block;
+        }
+        continues = !fence && !in_block && !line.empty() && line.back() == '\\';
+        if (continues) {
+            line.pop_back();
+        }
+        if (!fence) {
+            message += (message.empty() ? "" : "\n") + line;
+        }
+        if (!in_block && !continues) {
+            impl_->remember(message);
+            return ReadStatus::message;
+        }
+    }
+}
+
+} // namespace penelope

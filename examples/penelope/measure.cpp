@@ -1,0 +1,42 @@
+#include "measure.h"
+
+#include "base/clock.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace penelope {
+
+double BenchCase::mean() const {
+    return ms.empty() ? 0.0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+}
+
+double BenchCase::sd() const {
+    if (ms.size() < 2) {
+        return 0.0;
+    }
+    const double center = mean();
+    double       sum    = 0.0;
+    for (const double value : ms) {
+        sum += (value - center) * (value - center);
+    }
+    return std::sqrt(sum / static_cast<double>(ms.size() - 1));
+}
+
+void run_cases(std::vector<BenchCase> & cases, int repetitions, Terminal & terminal) {
+    for (int i = 0; i <= repetitions; ++i) {
+        for (BenchCase & test : cases) {
+            terminal.progress(
+                (i == 0 ? "warming up: " : "run " + std::to_string(i) + " of " + std::to_string(repetitions) + ": ") +
+                test.test + " " + test.method);
+            const Stopwatch watch;
+            test.layer_applications = test.run();
+            if (i > 0) {
+                test.ms.push_back(watch.elapsed_ms() / test.divisor);
+            }
+        }
+    }
+    terminal.progress("");
+}
+
+} // namespace penelope

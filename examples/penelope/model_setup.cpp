@@ -1,0 +1,138 @@
+#include "model_setup.h"
+
+#include "base/format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+namespace penelope {
+
+namespace {
+
+// Shows a progress line, but only when what it stands for takes longer than half a second.
+class DelayedProgress {
+  public:
+    DelayedProgress(Terminal & terminal, std::string text) : terminal_(terminal) {
+        if (terminal.err_is_tty() && !terminal.quiet()) {
+            thread_ = std::thread([this, text = std::move(text)] {
+                std::unique_lock<std::mutex> lock(mutex_);
+                if (!wake_.wait_for(lock, std::chrono::milliseconds(500), [this] { return done_; })) {
+                    terminal_.progress(text);
+                }
+            });
+        }
+    }
+    ~DelayedProgress() {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            done_ = true;
+        }
+        wake_.notify_one();
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+        terminal_.progress("");
+    }
+    DelayedProgress(const DelayedProgress &)             = delete;
+    DelayedProgress & operator=(const DelayedProgress &) = delete;
+
+  private:
+    Terminal &              terminal_;
+    std::mutex              mutex_;
+    std::condition_variable wake_;
+    bool                    done_ = false;
+    std::thread             thread_;
+};
+
+// "FILE", "FILE:0.5", several separated by commas.
+void add_loras(const std::string & text, std::vector<LoraFile> & out) {
+    for (size_t start = 0; start <= text.size();) {
+        const size_t      end  = std::min(text.find(',', start), text.size());
+        const std::string part = text.substr(start, end - start);
+        start                  = end + 1;
+        const size_t colon     = part.rfind(':');
+        LoraFile     lora{ part, 1.0f };
+        if (colon != std::string::npos) {
+            const char * first  = part.data() + colon + 1;
+            const char * last   = part.data() + part.size();
+            const auto   result = std::from_chars(first, last, lora.scale);
+            if (result.ec != std::errc() || result.ptr != last) {
+                throw UsageError("--lora: '" + std::string(first) + "' is not a scale",
+                                 "--lora FILE:SCALE, e.g. adapter.gguf:0.5");
+            }
+            lora.path = part.substr(0, colon);
+        }
+        if (lora.path.empty()) {
+            throw UsageError("--lora: the file name is empty");
+        }
+        out.push_back(std::move(lora));
+    }
+}
+
+} // namespace
+
+ggml_type parse_kv_type(const std::string & name) {
+    return name == "f32" ? GGML_TYPE_F32 : name == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+}
+
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal) {
+    LoadOptions load;
+    load.base    = options.required("model");
+    load.sidecar = options.text("sidecar");
+    load.device  = options.text("device");
+    for (const std::string & value : options.list("lora")) {
+        add_loras(value, load.loras);
+    }
+
+    std::shared_ptr<const Engine> engine;
+    {
+        const DelayedProgress progress(terminal,
+                                       "loading " + std::filesystem::path(load.base).filename().string() + " ...");
+        engine = Engine::load(load);
+    }
+    const int n_threads =
+        options.integer("threads") > 0 ? static_cast<int>(options.integer("threads")) : default_thread_count();
+    terminal.note(engine->name() + " " + engine->type_name() + ", " + format_bytes(engine->weight_bytes()) + " on " +
+                  engine->device().name + " (" + engine->device().description + "), " + std::to_string(n_threads) +
+                  (n_threads == 1 ? " thread" : " threads") + ", loaded in " + format_duration(engine->load_ms()));
+    return engine;
+}
+
+InterruptWatch watch_session(Session & session) {
+    return InterruptWatch([](void * object) { static_cast<Session *>(object)->cancel(); }, &session);
+}
+
+SessionOptions session_options(const Options & options, int n_streams) {
+    SessionOptions session;
+    session.n_ctx     = static_cast<int>(std::min<int64_t>(options.integer("ctx-size"), INT32_MAX));
+    session.kv_type   = parse_kv_type(options.text("kv-type"));
+    session.n_threads = static_cast<int>(options.integer("threads"));
+    session.n_streams = n_streams;
+    return session;
+}
+
+SamplingOptions sampling_options(const Options & options) {
+    SamplingOptions sampling;
+    sampling.temperature = static_cast<float>(options.number("temp"));
+    sampling.top_k       = static_cast<int>(std::min<int64_t>(options.integer("top-k"), INT32_MAX));
+    sampling.top_p       = static_cast<float>(options.number("top-p"));
+    sampling.min_p       = static_cast<float>(options.number("min-p"));
+    sampling.seed        = static_cast<uint64_t>(options.integer("seed"));
+    return sampling;
+}
+
+GenerateOptions generate_options(const Options & options, int n_steps) {
+    GenerateOptions generate;
+    generate.method    = options.flag("cot") ? "cot" : "";
+    generate.n_steps   = n_steps;
+    generate.n_predict = static_cast<int>(std::min<int64_t>(options.integer("predict"), INT32_MAX));
+    generate.sampling  = sampling_options(options);
+    return generate;
+}
+
+} // namespace penelope

@@ -1,0 +1,27 @@
+// From the options of a command to a loaded model and the settings of its sessions.
+#pragma once
+
+#include "infer/session.h"
+#include "interrupt.h"
+#include "options.h"
+#include "terminal.h"
+
+#include <memory>
+
+namespace penelope {
+
+// Loads what -m, --sidecar and --lora name. On a terminal it says so when that takes long, and which device was taken.
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
+
+// While the result lives, Ctrl-C cancels what the session generates.
+InterruptWatch watch_session(Session & session);
+
+// The names are those of the option table.
+ggml_type       parse_kv_type(const std::string & name);
+SessionOptions  session_options(const Options & options, int n_streams);
+SamplingOptions sampling_options(const Options & options);
+
+// n_steps -1: the sidecar's default. Throws UsageError for --cot without a sidecar.
+GenerateOptions generate_options(const Options & options, int n_steps);
+
+} // namespace penelope

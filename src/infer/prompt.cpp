@@ -1,0 +1,24 @@
+#include "infer/prompt.h"
+
+#include "base/error.h"
+#include "latent/sidecar.h"
+#include "task/text_layout.h"
+#include "text/tokenizer.h"
+
+namespace penelope {
+
+std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form) {
+    if (text.empty()) {
+        throw Error(ErrorKind::usage, "prompt: it is empty", "give a question or a text to continue");
+    }
+    EncodeOptions options;
+    options.add_bos = true;
+    if (form == PromptForm::templated && engine.sidecar() != nullptr) {
+        // A question is data: it was tokenized as plain text in training.
+        return engine.tokenizer().encode(prompt_text(engine.sidecar()->prompt_template, text), options);
+    }
+    options.parse_special = true;
+    return engine.tokenizer().encode(text, options);
+}
+
+} // namespace penelope

@@ -1,0 +1,21 @@
+// From the text a person types to the tokens a model is asked. Input: an engine and a text; output: prompt tokens, BOS
+// included where the vocabulary adds one.
+#pragma once
+
+#include "infer/engine.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+enum class PromptForm {
+    templated, // through the sidecar's prompt template; without a sidecar as raw
+    raw,       // as it stands; control tokens written out in the text are understood
+};
+
+// Throws Error(usage) for an empty text.
+std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form);
+
+} // namespace penelope

@@ -1,0 +1,261 @@
+"""penelope run: where prompts come from, what goes to which stream, the JSON contract, batches, traces, Ctrl-C."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from support import BIN, ModelTest, Pty, clean_environment, run
+
+QUESTION = "Every lempus is a impus. Tom is a lempus. Is Tom a impus or scrompus?"
+
+
+class RunTest(ModelTest):
+    def latent(self, *args):
+        return ("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-ctk", "f32", *args)
+
+    def test_json_meets_the_reference(self):
+        example = self.model.expected["examples"][1]
+        self.assertEqual(example["prompt"], QUESTION + "\n")
+        for k in (0, 1, 3, 6):
+            answer = self.ok_json(*self.latent("-p", QUESTION, "-K", k, "-n", 12))
+            self.assertEqual(answer["status"], "ok")
+            self.assertEqual(answer["tokens"], self.model.expected["greedy"][f"K{k}.ex1"])
+            self.assertEqual(answer["layer_applications"], self.model.expected["layer_applications"][str(k)])
+            self.assertEqual((answer["K"], answer["method"], answer["finish_reason"]), (k, "penelope", "length"))
+            self.assertEqual(answer["prompt_tokens"], len(example["prompt_ids"]))
+            self.assertEqual((answer["device"], answer["seed"]), ("CPU", 0))
+            self.assertIsInstance(answer["text"], str)
+            self.assertEqual(set(answer["timings"]), {"load_ms", "prompt_ms", "decode_ms", "tokens_per_second"})
+            self.assertTrue(all(value >= 0 for value in answer["timings"].values()))
+
+    def test_default_depth_is_the_sidecars(self):
+        self.assertEqual(self.ok_json(*self.latent("-p", QUESTION, "-n", 1))["K"], 3)
+
+    def test_without_sidecar(self):
+        answer = self.ok_json("run", "-m", self.model.base, "-p", "Tom is", "-n", 3)
+        self.assertEqual((answer["method"], answer["K"], answer["layer_applications"]), ("plain", 0, 6))
+        self.assertEqual(len(answer["tokens"]), 3)
+
+    def test_cot_uses_no_latent_steps(self):
+        answer = self.ok_json(*self.latent("-p", QUESTION, "--cot", "-n", 3))
+        self.assertEqual((answer["method"], answer["layer_applications"]), ("cot", 6))
+
+    def test_raw_leaves_the_template_out(self):
+        with_template = self.ok_json(*self.latent("-p", QUESTION, "-n", 1))
+        raw = self.ok_json(*self.latent("-p", QUESTION + "\n", "--raw", "-n", 1))
+        self.assertEqual(with_template["tokens"], raw["tokens"])
+        self.assertEqual(with_template["prompt_tokens"], raw["prompt_tokens"])
+
+    def test_sources_of_the_prompt_agree(self):
+        path = self.work / "question.txt"
+        path.write_text(QUESTION + "\n")
+        outputs = {self.ok(*self.latent("-n", 12, *source), stdin=text).stdout
+                   for source, text in (((["-p", QUESTION]), ""), (["-f", path], ""), ([], QUESTION + "\n"), ([], QUESTION))}
+        self.assertEqual(len(outputs), 1)
+
+    def test_streams(self):
+        done = self.ok(*self.latent("-p", QUESTION, "-n", 12))
+        answer = self.ok_json(*self.latent("-p", QUESTION, "-n", 12))
+        self.assertEqual(done.stdout, answer["text"] + "\n")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.ok(*self.latent("-p", QUESTION, "-n", 12, "-v", "-q")).stderr, "")
+        verbose = self.ok(*self.latent("-p", QUESTION, "-n", 12, "-v"))
+        self.assertEqual(verbose.stdout, done.stdout)
+        self.assertRegex(verbose.stderr, r"prompt tokens \| penelope, K = 3 \| 14 layer applications \| .* tokens/s")
+
+    def test_order_of_sources(self):
+        config = self.work / "c.toml"
+        config.write_text("seed = 3\nlatent_steps = 2\n")
+        base = ("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-p", "x", "-n", 1)
+        self.assertEqual(self.ok_json(*base)["seed"], 0)
+        self.assertEqual(self.ok_json(*base, "--config", config)["seed"], 3)
+        self.assertEqual(self.ok_json(*base, "--config", config)["K"], 2)
+        self.assertEqual(self.ok_json(*base, "--config", config, env={"PENELOPE_SEED": "2"})["seed"], 2)
+        self.assertEqual(self.ok_json(*base, "--config", config, "--seed", 1, env={"PENELOPE_SEED": "2"})["seed"], 1)
+        self.assertEqual(self.ok_json(*base, env={"PENELOPE_CONFIG": str(config)})["seed"], 3)
+
+    def test_spellings(self):
+        base = ("run", "-m", self.model.base, "-p", "x", "-n", "1")
+        self.assertEqual(self.ok_json(*base, "--top_k=3", "--min_p", "0", "-s7")["seed"], 7)
+        self.assertEqual(self.ok("run", "-m", self.model.base, "-n", 1, "-p", "--json").stdout.count("status"), 0)
+
+    def test_sampling_repeats_with_its_seed(self):
+        base = ("run", "-m", self.model.base, "-p", "Tom is a", "-n", 24, "--temp", 1.5, "--top-k", 0, "--top-p", 1, "--min-p", 0)
+        first = self.ok_json(*base, "--seed", 1)["tokens"]
+        self.assertEqual(first, self.ok_json(*base, "--seed", 1)["tokens"])
+        self.assertNotEqual(first, self.ok_json(*base, "--seed", 2)["tokens"])
+
+    def test_several_depths(self):
+        lines = self.ok(*self.latent("-p", QUESTION, "-K", "0-1,6,3", "-n", 12, "--json")).stdout.splitlines()
+        answers = [json.loads(line) for line in lines]
+        self.assertEqual([a["K"] for a in answers], [0, 1, 3, 6])
+        for answer in answers:
+            self.assertEqual(answer["tokens"], self.model.expected["greedy"][f"K{answer['K']}.ex1"])
+        self.assertRegex(self.ok(*self.latent("-p", QUESTION, "-K", "0-1", "-n", 2)).stdout, "(?s)^K=0: .*K=1: ")
+
+
+class BatchTest(ModelTest):
+    def batch(self, lines, *args, code=0):
+        path = self.work / "batch.jsonl"
+        path.write_text("\n".join(json.dumps(line) for line in lines))
+        done = run("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-ctk", "f32", "-n", 6, "--batch", path, *args)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()], done
+
+    def test_answers_come_in_order_and_match_single_runs(self):
+        questions = ["Tom is a impus.", QUESTION, "x", "Evaluate: [MAX 3 [MIN 4 7] 2]"] * 3
+        lines = [{"id": f"q{i}", "question": text} for i, text in enumerate(questions)]
+        answers, _ = self.batch(lines)
+        self.assertEqual([a["id"] for a in answers], [line["id"] for line in lines])
+        for answer, text in list(zip(answers, questions))[:4]:
+            single = self.ok_json("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-ctk", "f32", "-n", 6, "-p", text)
+            self.assertEqual(answer["tokens"], single["tokens"])
+            self.assertEqual(answer["layer_applications"], single["layer_applications"])
+
+    def test_ids_keep_their_type(self):
+        answers, _ = self.batch([{"id": 7, "prompt": "a"}, {"prompt": "b"}, {"id": None, "question": "c"}])
+        self.assertEqual([a["id"] for a in answers], [7, 1, 2])
+
+    def test_one_question_that_does_not_fit(self):
+        answers, done = self.batch([{"id": 1, "prompt": "a"}, {"id": 2, "prompt": "a " * 2000}, {"id": 3, "prompt": "c"}], code=1)
+        self.assertEqual([a["status"] for a in answers], ["ok", "error", "ok"])
+        self.assertEqual(answers[1]["id"], 2)
+        self.assertRegex(answers[1]["message"], r"\d+.*512")
+        self.assertIn("1 of 3 questions failed", done.stderr)
+
+    def test_several_depths(self):
+        answers, _ = self.batch([{"id": 1, "prompt": "a"}, {"id": 2, "prompt": "b"}], "-K", "0,2")
+        self.assertEqual([(a["id"], a["K"]) for a in answers], [(1, 0), (1, 2), (2, 0), (2, 2)])
+
+    def test_bad_files(self):
+        path = self.work / "bad.jsonl"
+        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1"), ("", "no questions"),
+                              ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", "line 1: neither")):
+            path.write_text(text)
+            self.error(1, pattern, "run", "-m", self.model.base, "--batch", path)
+        self.error(1, "missing.jsonl", "run", "-m", self.model.base, "--batch", self.work / "missing.jsonl")
+
+    def test_stdin(self):
+        done = self.ok("run", "-m", self.model.base, "-n", 2, "--batch", "-", stdin='{"id": 1, "prompt": "a"}\n\n')
+        self.assertEqual(json.loads(done.stdout)["id"], 1)
+
+
+class ErrorTest(ModelTest):
+    def test_wrong_requests(self):
+        base = ("run", "-m", self.model.base)
+        latent = (*base, "--sidecar", self.model.sidecar)
+        self.error(1, "9.*8", *latent, "-p", "x", "-K", 9)
+        self.error(1, "empty", *base, "-p", "")
+        self.error(1, r"error: .*\d+.*512", *base, "-p", "x " * 1000)
+        self.error(1, r"600.*512", *base, "-p", "x", "-c", 600)
+        self.error(1, "cot", *base, "-p", "x", "--cot")
+        self.error(1, "nowhere", *base, "-p", "x", "--device", "nowhere")
+        self.error(1, "base.gguf", "run", "-m", self.model.base, "--sidecar", self.model.base, "-p", "x")
+        self.error(1, "sidecar", "run", "-m", self.model.sidecar, "-p", "x")
+
+    def test_damaged_file(self):
+        path = self.work / "cut.gguf"
+        path.write_bytes(self.model.base.read_bytes()[:5000])
+        self.error(1, "cut.gguf", "run", "-m", path, "-p", "x")
+        path.write_text("not a model")
+        self.error(1, "cut.gguf", "run", "-m", path, "-p", "x")
+
+    def test_full_output(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BIN, "run", "-m", self.model.base, "-p", "x", "-n", "3"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, env=clean_environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+
+class InspectTest(ModelTest):
+    def test_trace(self):
+        path = self.work / "trace.jsonl"
+        args = ("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-p", QUESTION, "-K", 2, "-n", 1, "--trace", path)
+        self.ok(*args)
+        steps = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([step["t"] for step in steps], [0, 1, 2])
+        for step in steps:
+            self.assertEqual((len(step["memory"]["norm"]), len(step["readout"]["norm"])), (8, 2))
+            self.assertEqual({len(top) for top in step["memory"]["top"] + step["readout"]["top"]}, {5})
+            logits = [score["logit"] for score in step["memory"]["top"][0]]
+            self.assertEqual(logits, sorted(logits, reverse=True))
+        self.assertEqual(len(steps[1]["memory"]["cosine"]), 8)
+        self.assertTrue(0.5 <= steps[1]["alpha"] <= 1.5)
+        self.error_on_existing(path, args)
+
+    def error_on_existing(self, path, args):
+        before = path.read_bytes()
+        done = run(*args)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--force", done.stderr)
+        self.assertEqual(path.read_bytes(), before)
+        self.ok(*args, "--force")
+
+    def test_dump(self):
+        path = self.work / "dump.safetensors"
+        args = ("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-p", QUESTION, "-K", 2, "-n", 1, "--dump", path)
+        self.ok(*args)
+        data = path.read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + size])
+        names = {"H_x", "M_0", "R_0", "H_1", "M_1", "R_1", "H_2", "M_2", "R_2", "interface_out", "first_logits"}
+        self.assertLessEqual(names, set(header))
+        self.assertEqual(header["M_2"]["shape"], [8, 64])
+        self.assertEqual(header["M_2"]["dtype"], "F32")
+        self.error_on_existing(path, args)
+
+    def test_needs_a_sidecar_and_leaves_nothing(self):
+        path = self.work / "trace.jsonl"
+        done = run("run", "-m", self.model.base, "-p", "x", "-n", 1, "--trace", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(list(self.work.iterdir()), [])
+
+
+class InterruptTest(ModelTest):
+    def start(self, *args):
+        process = subprocess.Popen([BIN, "run", "-m", str(self.model.endless), "-p", "Tom is a", "-c", "60000", *args],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_first_press_stops_the_answer(self):
+        process = self.start()
+        self.assertTrue(os.read(process.stdout.fileno(), 1))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertTrue(out.endswith(b"\n"))
+        self.assertIn(b"interrupted", err)
+
+    def test_json(self):
+        process = self.start("--json")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(json.loads(out)["kind"], "cancelled")
+
+    def test_on_a_terminal(self):
+        with Pty("run", "-m", self.model.endless, "-p", "Tom is a", "-c", 60000) as terminal:
+            terminal.expect(r"loaded in .*\n.")
+            terminal.interrupt()
+            self.assertEqual(terminal.wait(), 130)
+
+    def test_closed_pipe_ends_the_run(self):
+        process = self.start()
+        os.read(process.stdout.fileno(), 1)
+        process.stdout.close()
+        process.wait(timeout=30)
+        self.assertNotEqual(process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
