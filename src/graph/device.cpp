@@ -33,7 +33,7 @@ std::vector<DeviceInfo> list_devices() {
     log_route_ggml(); // backends and weight layouts announce themselves while they load
     std::vector<DeviceInfo> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
-        ggml_backend_dev_t dev = ggml_backend_dev_get(i);
+        ggml_backend_dev_t dev  = ggml_backend_dev_get(i);
         const auto         type = ggml_backend_dev_type(dev);
         if (type == GGML_BACKEND_DEVICE_TYPE_ACCEL) {
             continue; // helps the CPU, holds nothing itself
@@ -88,7 +88,7 @@ int default_thread_count() {
         const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
         const int         core     = read_number(topology + "core_id");
         if (core >= 0) {
-            cores.insert({read_number(topology + "physical_package_id"), core});
+            cores.insert({ read_number(topology + "physical_package_id"), core });
         }
     }
     return std::max(1, cores.empty() ? n_logical : int(cores.size()));
@@ -103,13 +103,14 @@ std::string ggml_version_text() {
 }
 
 Backend::Backend(const DeviceInfo & device, int n_threads)
-    : device_(device), n_threads_(n_threads > 0 ? n_threads : default_thread_count()), backend_(ggml_backend_dev_init(device.dev, nullptr)) {
+    : device_(device), n_threads_(n_threads > 0 ? n_threads : default_thread_count()),
+      backend_(ggml_backend_dev_init(device.dev, nullptr)) {
     if (!backend_) {
         throw Error(ErrorKind::device, "device " + device.name + ": cannot be opened");
     }
-    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(device.dev);
-    const auto set_threads =
-        reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"));
+    ggml_backend_reg_t reg         = ggml_backend_dev_backend_reg(device.dev);
+    const auto         set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
+        ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"));
     if (set_threads) {
         set_threads(backend_.get(), n_threads_);
     }
@@ -124,6 +125,8 @@ void Backend::set_abort(ggml_abort_callback callback, void * data) {
     }
 }
 
-ggml_backend_buffer_type_t Backend::buffer_type() const { return ggml_backend_get_default_buffer_type(backend_.get()); }
+ggml_backend_buffer_type_t Backend::buffer_type() const {
+    return ggml_backend_get_default_buffer_type(backend_.get());
+}
 
 } // namespace penelope

@@ -37,12 +37,17 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     const auto      base   = std::make_shared<const GgufReader>(GgufReader::open(options.base));
     const bool      bundle = is_bundle(*base);
     if (bundle && !options.sidecar.empty()) {
-        throw Error(ErrorKind::usage, "--sidecar: " + options.base + " is a bundle and brings its own", "leave --sidecar away");
+        throw Error(ErrorKind::usage, "--sidecar: " + options.base + " is a bundle and brings its own",
+                    "leave --sidecar away");
     }
     if (!bundle && is_sidecar(*base)) {
-        throw Error(ErrorKind::usage, options.base + ": is a sidecar, not a backbone", "give the backbone with -m and this file with --sidecar");
+        throw Error(ErrorKind::usage, options.base + ": is a sidecar, not a backbone",
+                    "give the backbone with -m and this file with --sidecar");
     }
-    const auto sidecar = bundle ? base : options.sidecar.empty() ? nullptr : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
+    const auto sidecar = bundle ? base
+                         : options.sidecar.empty()
+                             ? nullptr
+                             : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
 
     auto impl  = std::make_unique<Impl>(find_device(options.device), options.repack);
     impl->name = base->find_str("general.name").value_or("");
@@ -61,11 +66,13 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     for (const LoraFile & file : options.loras) {
         add_lora(lora, GgufReader::open(file.path), file.scale, false);
     }
-    impl->backbone = load_backbone(base, lora, impl->store, bundle);
+    impl->backbone  = load_backbone(base, lora, impl->store, bundle);
     impl->tokenizer = Tokenizer::from_gguf(*base);
     if (impl->tokenizer->n_vocab() > impl->backbone.config.n_vocab) {
-        throw Error(ErrorKind::format, options.base + ": tokenizer.ggml.tokens has " + std::to_string(impl->tokenizer->n_vocab()) +
-                    " entries, expected at most the " + std::to_string(impl->backbone.config.n_vocab) + " rows of token_embd.weight");
+        throw Error(ErrorKind::format,
+                    options.base + ": tokenizer.ggml.tokens has " + std::to_string(impl->tokenizer->n_vocab()) +
+                        " entries, expected at most the " + std::to_string(impl->backbone.config.n_vocab) +
+                        " rows of token_embd.weight");
     }
 
     std::optional<PenelopeModules> modules;
@@ -73,8 +80,8 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     if (impl->sidecar && impl->sidecar->method == "penelope") {
         modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->store);
     } else if (impl->sidecar) {
-        const GgufTensor & rows = sidecar->get_tensor("coconut.token.rows", {impl->backbone.config.n_embd, 2});
-        token_rows              = impl->store.add_host(rows.name, {rows.ne[0], rows.ne[1]}, read_f32(*sidecar, rows));
+        const GgufTensor & rows = sidecar->get_tensor("coconut.token.rows", { impl->backbone.config.n_embd, 2 });
+        token_rows              = impl->store.add_host(rows.name, { rows.ne[0], rows.ne[1] }, read_f32(*sidecar, rows));
     }
     impl->store.load();
     impl->add_methods(modules ? &*modules : nullptr, token_rows);
@@ -94,19 +101,38 @@ void Engine::Impl::add_methods(const PenelopeModules * modules, Node token_rows)
     }
     if (modules) {
         const LatentShape shape = latent_shape(*sidecar);
-        methods["penelope"] = std::make_unique<PenelopeMethod>(*modules, shape, make_time_tables(*modules, shape, device, tables), int(sidecar->k_default));
+        methods["penelope"]     = std::make_unique<PenelopeMethod>(
+            *modules, shape, make_time_tables(*modules, shape, device, tables), int(sidecar->k_default));
     }
 }
 
-const DeviceInfo &    Engine::device() const { return impl_->device; }
-const ModelConfig &   Engine::config() const { return impl_->backbone.config; }
-const Tokenizer &     Engine::tokenizer() const { return *impl_->tokenizer; }
-const SidecarConfig * Engine::sidecar() const { return impl_->sidecar ? &*impl_->sidecar : nullptr; }
-const Backbone &      Engine::backbone() const { return impl_->backbone; }
-double                Engine::load_ms() const { return impl_->load_ms; }
-size_t                Engine::weight_bytes() const { return impl_->store.n_bytes(); }
-std::string           Engine::type_name() const { return impl_->type_name; }
-std::string           Engine::name() const { return impl_->name; }
+const DeviceInfo & Engine::device() const {
+    return impl_->device;
+}
+const ModelConfig & Engine::config() const {
+    return impl_->backbone.config;
+}
+const Tokenizer & Engine::tokenizer() const {
+    return *impl_->tokenizer;
+}
+const SidecarConfig * Engine::sidecar() const {
+    return impl_->sidecar ? &*impl_->sidecar : nullptr;
+}
+const Backbone & Engine::backbone() const {
+    return impl_->backbone;
+}
+double Engine::load_ms() const {
+    return impl_->load_ms;
+}
+size_t Engine::weight_bytes() const {
+    return impl_->store.n_bytes();
+}
+std::string Engine::type_name() const {
+    return impl_->type_name;
+}
+std::string Engine::name() const {
+    return impl_->name;
+}
 
 const Method & Engine::method(const std::string & name) const {
     const auto found = impl_->methods.find(name.empty() ? impl_->own_method : name);

@@ -22,11 +22,11 @@ struct LoraFile {
 };
 
 struct LoadOptions {
-    std::string           base;           // backbone GGUF or a bundle
-    std::string           sidecar;        // empty: none
+    std::string           base;    // backbone GGUF or a bundle
+    std::string           sidecar; // empty: none
     std::vector<LoraFile> loras;
-    std::string           device  = "auto";
-    bool                  repack  = true; // copy weights into the CPU's faster layouts where it has one
+    std::string           device = "auto";
+    bool                  repack = true; // copy weights into the CPU's faster layouts where it has one
 };
 
 class Engine {
@@ -38,12 +38,12 @@ class Engine {
     const DeviceInfo &    device() const;
     const ModelConfig &   config() const;
     const Tokenizer &     tokenizer() const;
-    const SidecarConfig * sidecar() const;     // null without one
-    const Backbone &      backbone() const;    // with the adapters applied
+    const SidecarConfig * sidecar() const;  // null without one
+    const Backbone &      backbone() const; // with the adapters applied
     double                load_ms() const;
     size_t                weight_bytes() const;
-    std::string           type_name() const;   // of most weights: "Q4_1"
-    std::string           name() const;        // general.name or the file's stem
+    std::string           type_name() const; // of most weights: "Q4_1"
+    std::string           name() const;      // general.name or the file's stem
 
     // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
     // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.

@@ -16,7 +16,7 @@ struct Engine::Impl {
 
     DeviceInfo                                     device;
     WeightStore                                    store;
-    WeightStore                                    tables; // made from the modules after they are loaded
+    WeightStore                                    tables;   // made from the modules after they are loaded
     Backbone                                       backbone; // with the adapters
     std::optional<Tokenizer>                       tokenizer;
     std::optional<SidecarConfig>                   sidecar;

@@ -21,8 +21,8 @@ struct KnownShape {
 };
 
 const KnownShape kShapes[] = {
-    {"llama-3.2-1b", 16, 2048, 8192, 32, 8, 64, 128256, 131072, 500000.0f, 11},
-    {"smollm2-135m", 30, 576, 1536, 9, 3, 64, 49152, 8192, 100000.0f, 21},
+    { "llama-3.2-1b", 16, 2048, 8192, 32, 8, 64, 128256, 131072, 500000.0f, 11 },
+    { "smollm2-135m", 30, 576, 1536, 9, 3, 64, 49152, 8192, 100000.0f, 21 },
 };
 
 ModelConfig config_of(const KnownShape & s) {
@@ -43,11 +43,12 @@ ModelConfig config_of(const KnownShape & s) {
 
 ggml_type type_of(const std::string & name) {
     for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        const auto type = ggml_type(i);
-        std::string known = ggml_type_name(type) ? ggml_type_name(type) : "";
+        const auto  type   = ggml_type(i);
+        std::string known  = ggml_type_name(type) ? ggml_type_name(type) : "";
         std::string wanted = name;
-        for (std::string * text : {&known, &wanted}) {
-            std::transform(text->begin(), text->end(), text->begin(), [](unsigned char c) { return char(std::tolower(c)); });
+        for (std::string * text : { &known, &wanted }) {
+            std::transform(text->begin(), text->end(), text->begin(),
+                           [](unsigned char c) { return char(std::tolower(c)); });
         }
         if (!known.empty() && known == wanted && (type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float)) {
             return type;
@@ -68,7 +69,7 @@ std::vector<std::string> known_shapes() {
 
 std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options) {
     const Stopwatch watch;
-    auto            impl = std::make_unique<Engine::Impl>(find_device(options.device), options.repack);
+    auto            impl  = std::make_unique<Engine::Impl>(find_device(options.device), options.repack);
     int             start = -1;
     if (!options.base.empty()) {
         const auto base = std::make_shared<const GgufReader>(GgufReader::open(options.base));
@@ -83,16 +84,18 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
             }
         }
     } else {
-        const auto * found = std::find_if(std::begin(kShapes), std::end(kShapes), [&](const KnownShape & s) { return s.name == options.shape; });
+        const auto * found = std::find_if(std::begin(kShapes), std::end(kShapes),
+                                          [&](const KnownShape & s) { return s.name == options.shape; });
         if (found == std::end(kShapes)) {
-            throw Error(ErrorKind::usage, "--shape " + options.shape + ": not known", "known shapes: " + join(known_shapes(), ", "));
+            throw Error(ErrorKind::usage, "--shape " + options.shape + ": not known",
+                        "known shapes: " + join(known_shapes(), ", "));
         }
         const ggml_type type = type_of(options.type);
-        impl->backbone  = random_backbone(config_of(*found), type, 1, impl->store);
-        impl->tokenizer = Tokenizer(byte_level_vocabulary());
-        impl->type_name = options.type;
-        impl->name      = found->name;
-        start           = found->start;
+        impl->backbone       = random_backbone(config_of(*found), type, 1, impl->store);
+        impl->tokenizer      = Tokenizer(byte_level_vocabulary());
+        impl->type_name      = options.type;
+        impl->name           = found->name;
+        start                = found->start;
     }
     const ModelConfig & c = impl->backbone.config;
     SidecarConfig       sidecar;
@@ -101,8 +104,9 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
     sidecar.k_max          = uint32_t(options.k_max);
     sidecar.k_default      = uint32_t(std::min(5, options.k_max));
     if (sidecar.interval_start >= sidecar.interval_end || int(sidecar.interval_end) > c.n_layer) {
-        throw Error(ErrorKind::usage, "--interval " + std::to_string(sidecar.interval_start) + ":" + std::to_string(sidecar.interval_end) +
-                    ": not inside the " + std::to_string(c.n_layer) + " layers of " + impl->name);
+        throw Error(ErrorKind::usage, "--interval " + std::to_string(sidecar.interval_start) + ":" +
+                                          std::to_string(sidecar.interval_end) + ": not inside the " +
+                                          std::to_string(c.n_layer) + " layers of " + impl->name);
     }
     impl->sidecar = sidecar;
 
@@ -113,7 +117,7 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
     std::vector<float>    rows(size_t(c.n_embd) * 2);
     Rng                   rng(4);
     std::generate(rows.begin(), rows.end(), [&]() { return (rng.uniform_float() - 0.5f) * 0.1f; });
-    Node token_rows = impl->store.add_host("coconut.token.rows", {c.n_embd, 2}, rows);
+    Node token_rows = impl->store.add_host("coconut.token.rows", { c.n_embd, 2 }, rows);
     impl->store.load();
     impl->add_methods(&modules, token_rows);
     impl->load_ms = watch.elapsed_ms();

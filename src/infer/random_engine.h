@@ -7,13 +7,13 @@
 namespace penelope {
 
 struct RandomEngineOptions {
-    std::string base;                 // a backbone file ...
-    std::string shape;                // ... or a known shape
-    std::string type      = "q8_0";   // of the matrices of a shape
-    int         start     = -1;       // interval; -1: the last third of the layers, as the paper's [11,16) of 16
+    std::string base;               // a backbone file ...
+    std::string shape;              // ... or a known shape
+    std::string type      = "q8_0"; // of the matrices of a shape
+    int         start     = -1;     // interval; -1: the last third of the layers, as the paper's [11,16) of 16
     int         end       = -1;
     int         k_max     = 8;
-    int         lora_rank = 16;       // 0: none
+    int         lora_rank = 16; // 0: none
     std::string device    = "auto";
     bool        repack    = true;
 };

@@ -21,7 +21,9 @@ void check_sampling(const SamplingOptions & o) {
     require(o.min_p >= 0.0f && o.min_p <= 1.0f, "--min-p", "0 to 1");
 }
 
-Sampler::Sampler(const SamplingOptions & options) : options_(options) { check_sampling(options); }
+Sampler::Sampler(const SamplingOptions & options) : options_(options) {
+    check_sampling(options);
+}
 
 int32_t Sampler::sample(const float * logits, int n_vocab) {
     if (options_.temperature == 0.0f) {
@@ -30,7 +32,7 @@ int32_t Sampler::sample(const float * logits, int n_vocab) {
     candidates_.clear();
     for (int32_t id = 0; id < n_vocab; id++) {
         if (logits[id] > -INFINITY) {
-            candidates_.push_back({logits[id], id});
+            candidates_.push_back({ logits[id], id });
         }
     }
     size_t n = candidates_.size();
@@ -38,7 +40,9 @@ int32_t Sampler::sample(const float * logits, int n_vocab) {
         n = size_t(options_.top_k);
     }
     // Ties are broken by id so that the draw does not depend on how the sort moves equals.
-    const auto better = [](const auto & a, const auto & b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+    const auto better = [](const auto & a, const auto & b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    };
     std::partial_sort(candidates_.begin(), candidates_.begin() + ptrdiff_t(n), candidates_.end(), better);
 
     // Probabilities at temperature 1 decide what is cut; the temperature shapes what is left.
@@ -50,7 +54,8 @@ int32_t Sampler::sample(const float * logits, int n_vocab) {
         total += weights[i];
     }
     size_t kept = 0;
-    for (double sum = 0.0; kept < n && sum < double(options_.top_p) * total && weights[kept] >= double(options_.min_p); kept++) {
+    for (double sum = 0.0; kept < n && sum < double(options_.top_p) * total && weights[kept] >= double(options_.min_p);
+         kept++) {
         sum += weights[kept];
     }
     kept = std::max<size_t>(kept, 1);

@@ -9,8 +9,8 @@
 namespace penelope {
 
 struct SamplingOptions {
-    float    temperature = 0.0f; // 0: greedy
-    int      top_k       = 40;   // 0: off
+    float    temperature = 0.0f;  // 0: greedy
+    int      top_k       = 40;    // 0: off
     float    top_p       = 0.95f; // 1: off
     float    min_p       = 0.05f; // 0: off
     uint64_t seed        = 0;

@@ -14,8 +14,8 @@ namespace penelope {
 
 const char * finish_reason_name(FinishReason reason) {
     switch (reason) {
-        case FinishReason::stop:      return "stop";
-        case FinishReason::length:    return "length";
+        case FinishReason::stop: return "stop";
+        case FinishReason::length: return "length";
         case FinishReason::cancelled: return "cancelled";
     }
     return "unknown";
@@ -31,11 +31,14 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
         options.n_ctx = std::min(kDefaultContext, engine.config().n_ctx_train);
     }
     if (options.n_ctx > engine.config().n_ctx_train) {
-        throw Error(ErrorKind::usage, "-c " + std::to_string(options.n_ctx) + ": the model was trained for " + std::to_string(engine.config().n_ctx_train) + " rows",
+        throw Error(ErrorKind::usage,
+                    "-c " + std::to_string(options.n_ctx) + ": the model was trained for " +
+                        std::to_string(engine.config().n_ctx_train) + " rows",
                     "use -c " + std::to_string(engine.config().n_ctx_train) + " or less");
     }
     if (options.kv_type != GGML_TYPE_F32 && options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_Q8_0) {
-        throw Error(ErrorKind::usage, std::string("cache type ") + ggml_type_name(options.kv_type) + ": not supported", "use f32, f16 or q8_0");
+        throw Error(ErrorKind::usage, std::string("cache type ") + ggml_type_name(options.kv_type) + ": not supported",
+                    "use f32, f16 or q8_0");
     }
     if (options.bucket <= 0) {
         options.bucket = engine.device().is_cpu ? 1 : kGpuBucket;
@@ -75,31 +78,48 @@ struct Growing {
 
 struct Session::Impl {
     Impl(std::shared_ptr<const Engine> loaded, const SessionOptions & wanted)
-        : engine(std::move(loaded)), options(resolve(*engine, wanted)), context(engine->backbone(), engine->device(), context_options(options)) {
+        : engine(std::move(loaded)), options(resolve(*engine, wanted)),
+          context(engine->backbone(), engine->device(), context_options(options)) {
         options.n_threads = context.options().n_threads;
-        context.backend().set_abort([](void * flag) { return static_cast<std::atomic<bool> *>(flag)->load(); }, &cancelled);
+        context.backend().set_abort([](void * flag) { return static_cast<std::atomic<bool> *>(flag)->load(); },
+                                    &cancelled);
     }
 
     std::shared_ptr<const Engine> engine;
     SessionOptions                options;
     Context                       context;
     Tokens                        cached; // tokens whose rows stand in stream 0, from its start
-    std::atomic<bool>             cancelled{false};
+    std::atomic<bool>             cancelled{ false };
 
     Answer              blank_answer(const Method & method, int n_steps, const Tokens & prompt) const;
-    std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options, const TokenCallback & on_token);
-    void                take_token(Growing & one, const float * logits, const GenerateOptions & options, const TokenCallback & on_token);
+    std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options,
+                             const TokenCallback & on_token);
+    void                take_token(Growing & one, const float * logits, const GenerateOptions & options,
+                                   const TokenCallback & on_token);
 };
 
-Session::Session(std::shared_ptr<const Engine> engine, const SessionOptions & options) : impl_(std::make_unique<Impl>(std::move(engine), options)) {}
+Session::Session(std::shared_ptr<const Engine> engine, const SessionOptions & options)
+    : impl_(std::make_unique<Impl>(std::move(engine), options)) {}
 Session::~Session() = default;
 
-const Engine &         Session::engine() const { return *impl_->engine; }
-const SessionOptions & Session::options() const { return impl_->options; }
-size_t                 Session::memory_bytes() const { return impl_->context.n_bytes(); }
-Context &              Session::context() { return impl_->context; }
-void                   Session::clear() { impl_->cached.clear(); }
-void                   Session::cancel() { impl_->cancelled.store(true); }
+const Engine & Session::engine() const {
+    return *impl_->engine;
+}
+const SessionOptions & Session::options() const {
+    return impl_->options;
+}
+size_t Session::memory_bytes() const {
+    return impl_->context.n_bytes();
+}
+Context & Session::context() {
+    return impl_->context;
+}
+void Session::clear() {
+    impl_->cached.clear();
+}
+void Session::cancel() {
+    impl_->cancelled.store(true);
+}
 
 Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tokens & prompt) const {
     Answer answer;
@@ -111,7 +131,8 @@ Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tok
 }
 
 // Draws the next token of one sequence and decides whether its answer is complete.
-void Session::Impl::take_token(Growing & one, const float * logits, const GenerateOptions & wanted, const TokenCallback & on_token) {
+void Session::Impl::take_token(Growing & one, const float * logits, const GenerateOptions & wanted,
+                               const TokenCallback & on_token) {
     Answer &      answer = one.answer;
     const int32_t token  = one.sampler.sample(logits, engine->config().n_vocab);
     answer.tokens.push_back(token);
@@ -142,14 +163,15 @@ void Session::Impl::take_token(Growing & one, const float * logits, const Genera
 }
 
 // Decodes all sequences side by side until each is done.
-std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & wanted, const TokenCallback & on_token) {
+std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answer> blanks,
+                                        const GenerateOptions & wanted, const TokenCallback & on_token) {
     const Stopwatch                       watch;
     std::vector<std::unique_ptr<Growing>> all;
     std::vector<Answer>                   answers;
     for (size_t i = 0; i < blanks.size(); i++) {
         all.push_back(std::make_unique<Growing>(engine->tokenizer(), wanted.sampling));
-        all[i]->answer = std::move(blanks[i]);
-        all[i]->row    = filled.n_rows[i];
+        all[i]->answer                    = std::move(blanks[i]);
+        all[i]->row                       = filled.n_rows[i];
         all[i]->answer.layer_applications = filled.layer_applications;
         if (wanted.n_predict == 0) {
             all[i]->done                 = true;
@@ -162,13 +184,14 @@ std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answe
         one.answer.timings.decode_ms = watch.elapsed_ms();
         const double seconds         = one.answer.timings.decode_ms / 1000.0;
         // The first token comes with the prompt; decoding made the others.
-        one.answer.timings.tokens_per_second = seconds > 0 && one.answer.tokens.size() > 1 ? double(one.answer.tokens.size() - 1) / seconds : 0.0;
+        one.answer.timings.tokens_per_second =
+            seconds > 0 && one.answer.tokens.size() > 1 ? double(one.answer.tokens.size() - 1) / seconds : 0.0;
     };
     while (true) {
         std::vector<NextToken> next;
         for (size_t i = 0; i < all.size(); i++) {
             if (!all[i]->done) {
-                next.push_back({int(i), all[i]->row, all[i]->answer.tokens.back()});
+                next.push_back({ int(i), all[i]->row, all[i]->answer.tokens.back() });
             } else if (all[i]->answer.timings.decode_ms == 0) {
                 finish(*all[i]);
             }
@@ -188,7 +211,7 @@ std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answe
                 throw;
             }
             for (const NextToken & token : next) {
-                Growing & one = *all[size_t(token.stream)];
+                Growing & one            = *all[size_t(token.stream)];
                 one.answer.finish_reason = FinishReason::cancelled;
                 one.done                 = true;
             }
@@ -200,10 +223,11 @@ std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answe
     return answers;
 }
 
-Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options, const TokenCallback & on_token) {
+Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
+                         const TokenCallback & on_token) {
     const Method & method  = impl_->engine->method(options.method);
     const int      n_steps = options.n_steps < 0 ? method.default_steps() : options.n_steps;
-    check_request(method, impl_->context, {prompt}, n_steps);
+    check_request(method, impl_->context, { prompt }, n_steps);
     check_sampling(options.sampling);
     impl_->cancelled = false;
 
@@ -213,7 +237,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     Stopwatch watch;
     Filled    filled;
     try {
-        filled = method.fill(impl_->context, {prompt}, n_steps, n_kept);
+        filled = method.fill(impl_->context, { prompt }, n_steps, n_kept);
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -222,16 +246,18 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
         return answer;
     }
     answer.timings.prompt_ms = watch.elapsed_ms();
-    answer                   = impl_->grow(filled, {std::move(answer)}, options, on_token).front();
+    answer                   = impl_->grow(filled, { std::move(answer) }, options, on_token).front();
     if (method.keeps_prefix()) {
         impl_->cached = prompt;
         // The last token was drawn but never computed.
-        impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(), answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
+        impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
+                             answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
     }
     return answer;
 }
 
-std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_t>> & prompts, const GenerateOptions & options) {
+std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_t>> & prompts,
+                                            const GenerateOptions &                   options) {
     if (prompts.empty()) {
         return {};
     }
@@ -254,8 +280,9 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     return impl_->grow(filled, std::move(blanks), options, {});
 }
 
-std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::vector<int32_t>> & prompts, const std::vector<int> & steps,
-                                                         const GenerateOptions & options) {
+std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
+                                                         const std::vector<int> &                  steps,
+                                                         const GenerateOptions &                   options) {
     if (prompts.empty() || steps.empty()) {
         return {};
     }
@@ -287,15 +314,16 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
 std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
     const Method & method = impl_->engine->method("");
     n_steps               = n_steps < 0 ? method.default_steps() : n_steps;
-    check_request(method, impl_->context, {prompt}, n_steps);
+    check_request(method, impl_->context, { prompt }, n_steps);
     impl_->cancelled = false;
     impl_->cached.clear();
     std::vector<DumpTensor> dumped;
     for (StateTensor & state : method.states(impl_->context, prompt, n_steps)) {
-        dumped.push_back({state.name, state.shape, std::move(state.data)});
+        dumped.push_back({ state.name, state.shape, std::move(state.data) });
     }
     if (dumped.empty()) {
-        throw Error(ErrorKind::usage, "--dump: the method " + method.name() + " has no intermediate states", "give a sidecar");
+        throw Error(ErrorKind::usage, "--dump: the method " + method.name() + " has no intermediate states",
+                    "give a sidecar");
     }
     return dumped;
 }

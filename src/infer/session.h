@@ -18,26 +18,26 @@ namespace penelope {
 class Context;
 
 struct SessionOptions {
-    int       n_ctx     = 0; // rows per sequence; 0: the smaller of 4096 and the model's own context
+    int       n_ctx     = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
     ggml_type kv_type   = GGML_TYPE_F16; // F32, F16 or Q8_0
-    int       n_threads = 0; // 0: default_thread_count()
-    int       n_batch   = 512; // prompt rows per graph
-    int       n_streams = 1; // sequences side by side, for generate_batch
-    int       bucket    = 0; // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
+    int       n_threads = 0;             // 0: default_thread_count()
+    int       n_batch   = 512;           // prompt rows per graph
+    int       n_streams = 1;             // sequences side by side, for generate_batch
+    int       bucket    = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
 };
 
 struct GenerateOptions {
     std::string     method;         // see Engine::method
-    int             n_steps = -1;   // K; -1: the sidecar's k_default
+    int             n_steps   = -1; // K; -1: the sidecar's k_default
     int             n_predict = -1; // new tokens at most; -1: until the context is full
     SamplingOptions sampling;
     bool            ignore_end = false; // go on to n_predict whatever comes, for measuring
 };
 
 struct Timings {
-    double load_ms   = 0;
-    double prompt_ms = 0; // everything before the first answer token
-    double decode_ms = 0;
+    double load_ms           = 0;
+    double prompt_ms         = 0; // everything before the first answer token
+    double decode_ms         = 0;
     double tokens_per_second = 0; // answer tokens over decode_ms
 };
 
@@ -47,13 +47,13 @@ const char * finish_reason_name(FinishReason reason);
 
 struct Answer {
     std::string          text;
-    std::vector<int32_t> tokens;     // as generated, the end token included when it came
-    int                  n_prompt = 0;
+    std::vector<int32_t> tokens; // as generated, the end token included when it came
+    int                  n_prompt      = 0;
     FinishReason         finish_reason = FinishReason::stop;
     std::string          method;
     int                  n_steps = 0; // K as used
-    int                  layer_applications = 0; // sequential, before the first answer token, counted in the executed graphs
-    Timings              timings;
+    int     layer_applications   = 0; // sequential, before the first answer token, counted in the executed graphs
+    Timings timings;
 };
 
 // Called with each piece of text that is whole in UTF-8 (may be empty) and the token that completed it. False stops.
@@ -86,21 +86,23 @@ class Session {
     ~Session();
 
     const Engine &         engine() const;
-    const SessionOptions & options() const; // with every default resolved
+    const SessionOptions & options() const;      // with every default resolved
     size_t                 memory_bytes() const; // caches and graph buffers so far
     Context &              context();            // for measuring and tests
 
     // Answers one prompt. With method "plain" the part of the prompt that is already in the cache is not computed again.
     // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
-    Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options, const TokenCallback & on_token = {});
+    Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
+                    const TokenCallback & on_token = {});
 
     // Answers several prompts side by side, at most options().n_streams; a row of one never sees another's.
-    std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts, const GenerateOptions & options);
+    std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts,
+                                       const GenerateOptions &                   options);
 
     // Several prompts, each at several K (ascending): boundary, prompt cache and refinements are computed once. One list of
     // answers per K, in the order of `steps`; prompt_ms of an answer is its share of the common work and its final pass.
-    std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts, const std::vector<int> & steps,
-                                                    const GenerateOptions & options);
+    std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
+                                                    const std::vector<int> & steps, const GenerateOptions & options);
 
     // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut for dump) only.
     std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);

@@ -19,14 +19,17 @@ struct HeadGraph : BuiltGraph {
     Node logits = nullptr;
 };
 
-double dot(const float * a, const float * b, int n) { return std::inner_product(a, a + n, b, 0.0); }
+double dot(const float * a, const float * b, int n) {
+    return std::inner_product(a, a + n, b, 0.0);
+}
 
 const DumpTensor * find(const std::vector<DumpTensor> & states, const std::string & name) {
     const auto found = std::find_if(states.begin(), states.end(), [&](const DumpTensor & s) { return s.name == name; });
     return found == states.end() ? nullptr : &*found;
 }
 
-std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const DumpTensor & state) {
+std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer,
+                                                 const DumpTensor & state) {
     const int   n_rows = int(state.shape[0]);
     HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), [&]() {
         auto fresh    = std::make_unique<HeadGraph>(64);
@@ -47,23 +50,26 @@ std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokeni
         const float * scores = all.data() + ptrdiff_t(row) * context.model().config.n_vocab;
         std::iota(ids.begin(), ids.end(), 0);
         const int n = std::min(kBestTokens, n_vocab);
-        std::partial_sort(ids.begin(), ids.begin() + n, ids.end(), [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
+        std::partial_sort(ids.begin(), ids.begin() + n, ids.end(),
+                          [&](int32_t a, int32_t b) { return scores[a] > scores[b]; });
         best.emplace_back();
         for (int i = 0; i < n; i++) {
-            best.back().push_back({ids[size_t(i)], tokenizer.decode({ids[size_t(i)]}, {true}), scores[ids[size_t(i)]]});
+            best.back().push_back(
+                { ids[size_t(i)], tokenizer.decode({ ids[size_t(i)] }, { true }), scores[ids[size_t(i)]] });
         }
     }
     return best;
 }
 
-void describe(const DumpTensor & state, const DumpTensor * before, std::vector<float> & norms, std::vector<float> & cosines) {
+void describe(const DumpTensor & state, const DumpTensor * before, std::vector<float> & norms,
+              std::vector<float> & cosines) {
     const int d = int(state.shape[1]);
     for (int row = 0; row < int(state.shape[0]); row++) {
         const float * x    = state.data.data() + ptrdiff_t(row) * d;
         const double  norm = std::sqrt(dot(x, x, d));
         norms.push_back(float(norm));
         if (before) {
-            const float * y = before->data.data() + ptrdiff_t(row) * d;
+            const float * y     = before->data.data() + ptrdiff_t(row) * d;
             const double  other = std::sqrt(dot(y, y, d));
             cosines.push_back(norm > 0 && other > 0 ? float(dot(x, y, d) / (norm * other)) : 0.0f);
         }
@@ -72,12 +78,13 @@ void describe(const DumpTensor & state, const DumpTensor * before, std::vector<f
 
 } // namespace
 
-std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer, const std::vector<DumpTensor> & states) {
+std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
+                                    const std::vector<DumpTensor> & states) {
     if (!find(states, "M_0")) {
         throw Error(ErrorKind::usage, "--trace: the method has no memory states", "give a Penelope sidecar");
     }
     std::vector<TraceStep> steps;
-    for (int t = 0; ; t++) {
+    for (int t = 0;; t++) {
         const std::string  n       = std::to_string(t);
         const DumpTensor * memory  = find(states, "M_" + n);
         const DumpTensor * readout = find(states, "R_" + n);

@@ -9,6 +9,7 @@ namespace penelope {
 class Tokenizer;
 
 // states: of Session::dump() under Penelope. Throws Error(usage) when they hold no memory states.
-std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer, const std::vector<DumpTensor> & states);
+std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
+                                    const std::vector<DumpTensor> & states);
 
 } // namespace penelope

@@ -3,7 +3,7 @@
 namespace penelope {
 
 Node gru_cell(Graph & g, const Gru & gru, Node x, Node h) {
-    const int64_t d    = h->ne[0];
+    const int64_t d      = h->ne[0];
     Node          from_x = linear(g, gru.input, x);  // [3d, rows]
     Node          from_h = linear(g, gru.hidden, h); // [3d, rows]
 

@@ -11,11 +11,11 @@ enum class Transition {
 };
 
 struct LatentShape {
-    int        start     = 0; // recurrent interval [start, end)
-    int        end       = 0;
-    int        n_memory  = 8; // m
-    int        n_readout = 2; // q
-    int        k_max     = 8;
+    int        start      = 0; // recurrent interval [start, end)
+    int        end        = 0;
+    int        n_memory   = 8; // m
+    int        n_readout  = 2; // q
+    int        k_max      = 8;
     Transition transition = Transition::gru;
 
     int n_interface() const { return n_memory + n_readout; }
@@ -40,7 +40,7 @@ struct PenelopeModules {
     Linear    adapter_down, adapter_up; // [d, b], [b, d]
     Gru       memory_gru;
     LayerNorm proj_norm;
-    Linear    proj;                     // [d, q*d]
+    Linear    proj; // [d, q*d]
     Gru       readout_gru;
 };
 

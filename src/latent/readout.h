@@ -6,7 +6,8 @@
 namespace penelope {
 
 // Equation 11: q_t = P_R(mean over memory of H_t + e^R_t), [d, m * n] -> [d, q * n].
-Node readout_proposal(Graph & g, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step, Node features);
+Node readout_proposal(Graph & g, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step,
+                      Node features);
 
 // Equation 12: R_t = GRU_R(q_t, R_{t-1}).
 Node update_readout(Graph & g, const PenelopeModules & modules, Node proposal, Node readout);

@@ -11,7 +11,8 @@ std::vector<float> time_coordinates(const LatentShape & shape, int n_steps) {
     return rows;
 }
 
-std::vector<TimeStep> time_network(Graph & g, const PenelopeModules & modules, const LatentShape & shape, Node coordinates) {
+std::vector<TimeStep> time_network(Graph & g, const PenelopeModules & modules, const LatentShape & shape,
+                                   Node coordinates) {
     const int64_t d = modules.memory_group->ne[0];
 
     Node hidden = silu(g, linear(g, modules.time_in, coordinates)); // [h, K]
@@ -22,10 +23,10 @@ std::vector<TimeStep> time_network(Graph & g, const PenelopeModules & modules, c
 
     std::vector<TimeStep> steps;
     for (int t = 0; t < int(coordinates->ne[1]); t++) {
-        Node step   = slice_rows(g, modules.memory_step, t, 1);    // [d]
-        Node offset = add(g, modules.memory_group, step);          // [d, m]
-        steps.push_back({reshape_rows(g, offset, d * shape.n_memory, 1), slice_rows(g, modules.readout_step, t, 1),
-                         slice_rows(g, gain, t, 1), slice_rows(g, shift, t, 1), slice_rows(g, pull, t, 1)});
+        Node step   = slice_rows(g, modules.memory_step, t, 1); // [d]
+        Node offset = add(g, modules.memory_group, step);       // [d, m]
+        steps.push_back({ reshape_rows(g, offset, d * shape.n_memory, 1), slice_rows(g, modules.readout_step, t, 1),
+                          slice_rows(g, gain, t, 1), slice_rows(g, shift, t, 1), slice_rows(g, pull, t, 1) });
     }
     return steps;
 }

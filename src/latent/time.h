@@ -19,7 +19,8 @@ struct TimeStep {
 };
 
 // Steps 1..n_steps. coordinates: [2, n_steps] with rows [t / k_max, 1 / k_max], see time_coordinates().
-std::vector<TimeStep> time_network(Graph & g, const PenelopeModules & modules, const LatentShape & shape, Node coordinates);
+std::vector<TimeStep> time_network(Graph & g, const PenelopeModules & modules, const LatentShape & shape,
+                                   Node coordinates);
 
 std::vector<float> time_coordinates(const LatentShape & shape, int n_steps);
 

@@ -5,8 +5,8 @@
 
 namespace penelope {
 
-void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step,
-                 const Rows & memory_rows, KvStore & kv, Trajectory & trajectory) {
+void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
+                 const TimeStep & step, const Rows & memory_rows, KvStore & kv, Trajectory & trajectory) {
     const int t        = int(trajectory.memory.size());
     Node      memory   = trajectory.memory.back();
     Node      features = interval_features(g, model, shape, step, memory, memory_rows, kv);
@@ -28,9 +28,9 @@ void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modu
     g.expand(readout);
 }
 
-Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                            const std::vector<TimeStep> & steps, int n_steps, Node prompt, Node target, int n_sequences,
-                            const TrajectoryRows & rows, KvStore & kv) {
+Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules,
+                            const LatentShape & shape, const std::vector<TimeStep> & steps, int n_steps, Node prompt,
+                            Node target, int n_sequences, const TrajectoryRows & rows, KvStore & kv) {
     const Boundary start = boundary(g, model, modules, shape, prompt, target, n_sequences, rows.all, kv);
     Node           above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
 
@@ -44,7 +44,7 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
 
     Node latter = join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back());
     if (target) {
-        latter = concat_rows(g, {latter, start.target});
+        latter = concat_rows(g, { latter, start.target });
     }
     trajectory.kept = final_pass(g, model, shape, latter, above, rows.latter, rows.all, kv, rows.kept);
     return trajectory;

@@ -11,29 +11,29 @@
 namespace penelope {
 
 struct TrajectoryRows {
-    Rows    all;       // prompts, interfaces, targets
-    Rows    prompt;    // prompts alone
-    Rows    memory;    // m rows per sequence, places n .. n+m-1
-    Rows    latter;    // interfaces and targets
-    Queries kept;      // rows of the last call that are needed
+    Rows    all;    // prompts, interfaces, targets
+    Rows    prompt; // prompts alone
+    Rows    memory; // m rows per sequence, places n .. n+m-1
+    Rows    latter; // interfaces and targets
+    Queries kept;   // rows of the last call that are needed
 };
 
 // States worth looking at; index t = 0 .. K (step 0 has only memory and readout).
 struct Trajectory {
-    Node              prompt;               // H_x
-    std::vector<Node> memory, readout;      // M_t, R_t
-    std::vector<Node> features, modulated;  // H_t, H^_t; modulated is empty for `overwrite`
-    std::vector<Node> proposal;             // q_t
-    Node              kept;                 // rows chosen by TrajectoryRows::kept after layer L-1
+    Node              prompt;              // H_x
+    std::vector<Node> memory, readout;     // M_t, R_t
+    std::vector<Node> features, modulated; // H_t, H^_t; modulated is empty for `overwrite`
+    std::vector<Node> proposal;            // q_t
+    Node              kept;                // rows chosen by TrajectoryRows::kept after layer L-1
 };
 
 // steps: at least K of them; target may be null.
-Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                            const std::vector<TimeStep> & steps, int n_steps, Node prompt, Node target, int n_sequences,
-                            const TrajectoryRows & rows, KvStore & kv);
+Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules,
+                            const LatentShape & shape, const std::vector<TimeStep> & steps, int n_steps, Node prompt,
+                            Node target, int n_sequences, const TrajectoryRows & rows, KvStore & kv);
 
 // One refinement, Equations 4 to 12: appends step t = memory.size() to the trajectory.
-void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step,
-                 const Rows & memory_rows, KvStore & kv, Trajectory & trajectory);
+void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
+                 const TimeStep & step, const Rows & memory_rows, KvStore & kv, Trajectory & trajectory);
 
 } // namespace penelope

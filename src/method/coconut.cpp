@@ -4,13 +4,14 @@
 
 namespace penelope {
 
-CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences, const Rows & first,
-                             const Queries & first_kept, const std::vector<Rows> & thought_rows, KvStore & kv) {
+CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences,
+                             const Rows & first, const Queries & first_kept, const std::vector<Rows> & thought_rows,
+                             KvStore & kv) {
     const int     n_layer = model.config.n_layer;
     const size_t  n_steps = thought_rows.size();
     const Queries none{}; // nothing is read from the row that comes last
-    Node          x       = concat_rows(g, {prompt, repeat_rows(g, start_row, n_sequences)});
-    Node          state   = run_layers(g, model, 0, n_layer, x, first, kv, n_steps ? &first_kept : &none);
+    Node          x     = concat_rows(g, { prompt, repeat_rows(g, start_row, n_sequences) });
+    Node          state = run_layers(g, model, 0, n_layer, x, first, kv, n_steps ? &first_kept : &none);
     CoconutPasses passes;
     for (size_t t = 1; t <= n_steps; t++) {
         Node thought = g.named(final_norm(g, model, state), "coconut.thought.%d", int(t));
@@ -30,11 +31,12 @@ struct CoconutMethod::Built : BuiltGraph {
     Node                                    logits = nullptr;
 };
 
-CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<Tokens> & prompts, int n_steps, int & applications) const {
+CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<Tokens> & prompts, int n_steps,
+                                          int & applications) const {
     const int                         n      = int(prompts.size());
     const std::vector<int>            n_done = send_ahead(context, prompts, applications);
     std::vector<Stretch>              first, starts, end;
-    std::vector<std::vector<Stretch>> thoughts{size_t(n_steps)};
+    std::vector<std::vector<Stretch>> thoughts{ size_t(n_steps) };
     std::vector<int32_t>              ids;
     std::string                       key = "coconut" + std::to_string(n_steps);
     for (int i = 0; i < n; i++) {
@@ -53,10 +55,10 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<T
     Built & built = context.graph<Built>(key, [&]() {
         const Backbone & model   = context.model();
         const int        n_layer = model.config.n_layer;
-        auto             fresh   = std::make_unique<Built>(node_budget((n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2)));
-        Graph &          g       = fresh->graph;
-        fresh->ids   = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
-        fresh->first = std::make_unique<RowInputs>(g, "first", first, true);
+        auto    fresh = std::make_unique<Built>(node_budget((n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2)));
+        Graph & g     = fresh->graph;
+        fresh->ids    = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
+        fresh->first  = std::make_unique<RowInputs>(g, "first", first, true);
         std::vector<Rows> thought_rows;
         for (const auto & stretches : thoughts) {
             fresh->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", stretches, true));
@@ -70,8 +72,9 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<T
         kept.count     = n;
         kept.positions = start_rows.positions;
         kept.segments  = start_rows.segments;
-        fresh->passes = coconut_passes(g, model, embed(g, model.embedding, fresh->ids), slice_rows(g, token_rows_, 0, 1), n, fresh->first->rows(), kept,
-                                       thought_rows, context.cache());
+        fresh->passes =
+            coconut_passes(g, model, embed(g, model.embedding, fresh->ids), slice_rows(g, token_rows_, 0, 1), n,
+                           fresh->first->rows(), kept, thought_rows, context.cache());
         Node ends     = repeat_rows(g, slice_rows(g, token_rows_, 1, 1), n);
         fresh->logits = logits(g, model, run_layers(g, model, 0, n_layer, ends, fresh->end->rows(), context.cache()));
         for (Node thought : fresh->passes.thoughts) {
@@ -104,12 +107,14 @@ Filled CoconutMethod::fill(Context & context, const std::vector<Tokens> & prompt
 
 std::vector<StateTensor> CoconutMethod::states(Context & context, const Tokens & prompt, int n_steps) const {
     int                      applications = 0;
-    Built &                  built        = run(context, {prompt}, n_steps, applications);
+    Built &                  built        = run(context, { prompt }, n_steps, applications);
     std::vector<StateTensor> states;
     for (size_t t = 0; t < built.passes.thoughts.size(); t++) {
-        states.push_back({"thought_" + std::to_string(t + 1), {built.passes.thoughts[t]->ne[0]}, get_node(built.passes.thoughts[t])});
+        states.push_back({ "thought_" + std::to_string(t + 1),
+                           { built.passes.thoughts[t]->ne[0] },
+                           get_node(built.passes.thoughts[t]) });
     }
-    states.push_back({"first_logits", {built.logits->ne[0]}, get_node(built.logits)});
+    states.push_back({ "first_logits", { built.logits->ne[0] }, get_node(built.logits) });
     return states;
 }
 

@@ -14,14 +14,15 @@ struct CoconutPasses {
 class CoconutMethod : public Method {
   public:
     // token_rows: input embeddings of the start and end markers, [d, 2]. Outlives the method.
-    CoconutMethod(Node token_rows, int k_max, int k_default) : token_rows_(token_rows), k_max_(k_max), k_default_(k_default) {}
+    CoconutMethod(Node token_rows, int k_max, int k_default)
+        : token_rows_(token_rows), k_max_(k_max), k_default_(k_default) {}
 
     std::string name() const override { return "coconut"; }
     int         default_steps() const override { return k_default_; }
     int         max_steps() const override { return k_max_; }
     int         n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
-    Filled                   fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
+    Filled fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
     std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const override;
 
   private:
@@ -34,7 +35,8 @@ class CoconutMethod : public Method {
 
 // The passes before the end row. prompt: embedded prompts side by side [d, n_prompt]; first: rows of the prompts followed by
 // one start row per sequence; thought_rows: one Rows of n rows per thought. Appends K/V of every row but the end row's.
-CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences, const Rows & first,
-                             const Queries & first_kept, const std::vector<Rows> & thought_rows, KvStore & kv);
+CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences,
+                             const Rows & first, const Queries & first_kept, const std::vector<Rows> & thought_rows,
+                             KvStore & kv);
 
 } // namespace penelope

@@ -24,12 +24,14 @@ BuiltGraph & Context::keep(const std::string & key, const std::function<std::uni
     if (graphs_.size() == kMaxGraphs) {
         graphs_.pop_back();
     }
-    graphs_.push_front({key, make()});
+    graphs_.push_front({ key, make() });
     n_built_++;
     return *graphs_.front().built;
 }
 
-void Context::prepare(BuiltGraph & built) { built.graph.allocate(backend_, workspace_); }
+void Context::prepare(BuiltGraph & built) {
+    built.graph.allocate(backend_, workspace_);
+}
 
 void Context::compute(BuiltGraph & built) {
     built.graph.compute(backend_);

@@ -15,7 +15,7 @@ struct TokenGraph : BuiltGraph {
     std::unique_ptr<RowInputs> rows;
     std::unique_ptr<RowInputs> last; // the last row of each stretch
     Node                       last_index = nullptr;
-    Node                       logits = nullptr;
+    Node                       logits     = nullptr;
 };
 
 std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
@@ -29,7 +29,7 @@ std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
 std::vector<Stretch> last_rows(const std::vector<Stretch> & stretches) {
     std::vector<Stretch> last;
     for (const Stretch & s : stretches) {
-        last.push_back({s.stream, s.row + s.count - 1, 1, s.n_kv, 1});
+        last.push_back({ s.stream, s.row + s.count - 1, 1, s.n_kv, 1 });
     }
     return last;
 }
@@ -39,24 +39,25 @@ TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretch
     const std::string key = key_of(wants_logits ? "tokens" : "chunk", stretches);
     return context.graph<TokenGraph>(key, [&]() {
         const Backbone & model = context.model();
-        auto built = std::make_unique<TokenGraph>(node_budget(model.config.n_layer, int(stretches.size()), 64));
-        Graph & g  = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false);
-        built->ids  = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
-        Node    x   = embed(g, model.embedding, built->ids);
+        auto    built = std::make_unique<TokenGraph>(node_budget(model.config.n_layer, int(stretches.size()), 64));
+        Graph & g     = built->graph;
+        built->rows   = std::make_unique<RowInputs>(g, "rows", stretches, false);
+        built->ids    = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
+        Node    x     = embed(g, model.embedding, built->ids);
         Queries kept;
         if (wants_logits) {
             const bool all_single = built->rows->n_rows() == int(stretches.size());
             if (all_single) {
-                Node out = run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache());
+                Node out      = run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache());
                 built->logits = logits(g, model, out);
             } else {
                 built->last       = std::make_unique<RowInputs>(g, "last", last_rows(stretches), false);
                 built->last_index = g.input("last.index", GGML_TYPE_I32, int64_t(stretches.size()));
-                kept.index     = built->last_index;
-                kept.positions = built->last->rows().positions;
-                kept.segments  = built->last->rows().segments;
-                Node out = run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache(), &kept);
+                kept.index        = built->last_index;
+                kept.positions    = built->last->rows().positions;
+                kept.segments     = built->last->rows().segments;
+                Node out =
+                    run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache(), &kept);
                 built->logits = logits(g, model, out);
             }
             g.output(built->logits);
@@ -67,8 +68,8 @@ TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretch
     });
 }
 
-std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<Stretch> & stretches, const std::vector<int32_t> & ids,
-                                           bool wants_logits, int & applications) {
+std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<Stretch> & stretches,
+                                           const std::vector<int32_t> & ids, bool wants_logits, int & applications) {
     TokenGraph & built = token_graph(context, stretches, wants_logits);
     context.prepare(built);
     set_node(built.ids, ids);
@@ -103,13 +104,14 @@ int prefill_chunks(Context & context, const Tokens & prompt, int stream, int fir
     int       done    = first;
     while (int(prompt.size()) - done > n_batch) {
         const Tokens chunk(prompt.begin() + done, prompt.begin() + done + n_batch);
-        run_tokens(context, {stretch(stream, done, n_batch)}, chunk, false, applications);
+        run_tokens(context, { stretch(stream, done, n_batch) }, chunk, false, applications);
         done += n_batch;
     }
     return done;
 }
 
-std::vector<std::vector<float>> prefill(Context & context, const std::vector<Tokens> & prompts, int first, int & applications) {
+std::vector<std::vector<float>> prefill(Context & context, const std::vector<Tokens> & prompts, int first,
+                                        int & applications) {
     std::vector<Stretch> stretches;
     std::vector<int32_t> ids;
     for (size_t i = 0; i < prompts.size(); i++) {
@@ -126,7 +128,7 @@ std::vector<std::vector<float>> decode(Context & context, const std::vector<Next
     std::vector<int32_t> ids;
     for (const NextToken & next : tokens) {
         const int n_kv = std::min((next.row / kDecodeBucket + 1) * kDecodeBucket, context.n_rows());
-        stretches.push_back({next.stream, next.row, 1, n_kv, 1});
+        stretches.push_back({ next.stream, next.row, 1, n_kv, 1 });
         ids.push_back(next.token);
     }
     int applications = 0;

@@ -15,8 +15,8 @@ using Tokens = std::vector<int32_t>;
 
 // What stands in the context after filling, one entry per sequence where it is a list.
 struct Filled {
-    std::vector<std::vector<float>> logits;   // for the first answer token
-    std::vector<int>                n_rows;   // places taken; the answer goes on from here
+    std::vector<std::vector<float>> logits; // for the first answer token
+    std::vector<int>                n_rows; // places taken; the answer goes on from here
     int                             layer_applications = 0;
 };
 

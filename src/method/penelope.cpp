@@ -38,7 +38,8 @@ TrajectoryRows rows_of(TrajectoryGraph & built, int n_sequences) {
     return rows;
 }
 
-void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & context, const KvCache & cache, const LatentShape & shape) {
+void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & context, const KvCache & cache,
+                 const LatentShape & shape) {
     set_node(built.ids, p.ids);
     built.all->fill(p.all(), &cache);
     built.memory->fill(p.memory, &cache);
@@ -51,7 +52,8 @@ void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & c
 
 } // namespace
 
-PenelopeMethod::PenelopeMethod(const PenelopeModules & modules, const LatentShape & shape, std::vector<TimeStep> steps, int k_default)
+PenelopeMethod::PenelopeMethod(const PenelopeModules & modules, const LatentShape & shape, std::vector<TimeStep> steps,
+                               int k_default)
     : modules_(modules), shape_(shape), steps_(std::move(steps)), k_default_(k_default) {}
 
 Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int) const {
@@ -65,14 +67,15 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & promp
         auto    fresh = std::make_unique<TrajectoryGraph>(budget(context, shape_, n_steps, n_sequences));
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, bucket == 1);
-        fresh->last  = std::make_unique<RowInputs>(g, "last", p.last, bucket == 1);
-        fresh->index = g.input("last.index", GGML_TYPE_I32, n_sequences);
+        fresh->last         = std::make_unique<RowInputs>(g, "last", p.last, bucket == 1);
+        fresh->index        = g.input("last.index", GGML_TYPE_I32, n_sequences);
         TrajectoryRows rows = rows_of(*fresh, n_sequences);
         rows.kept.index     = fresh->index;
         rows.kept.positions = fresh->last->rows().positions;
         rows.kept.segments  = fresh->last->rows().segments;
         Node prompt         = embed(g, context.model().embedding, fresh->ids);
-        fresh->trajectory   = build_trajectory(g, context.model(), modules_, shape_, steps_, n_steps, prompt, nullptr, n_sequences, rows, context.cache());
+        fresh->trajectory   = build_trajectory(g, context.model(), modules_, shape_, steps_, n_steps, prompt, nullptr,
+                                               n_sequences, rows, context.cache());
         fresh->logits       = logits(g, context.model(), fresh->trajectory.kept);
         g.output(fresh->logits);
         return fresh;
@@ -89,27 +92,28 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & promp
 
 std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens & prompt, int n_steps) const {
     int                    applications = 0;
-    const std::vector<int> n_done       = send_ahead(context, {prompt}, applications);
-    const Placement        p            = place({prompt}, n_done, shape_, 1);
+    const std::vector<int> n_done       = send_ahead(context, { prompt }, applications);
+    const Placement        p            = place({ prompt }, n_done, shape_, 1);
 
     TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope-states", n_steps), [&]() {
         auto    fresh = std::make_unique<TrajectoryGraph>(budget(context, shape_, n_steps, 1));
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, true);
-        TrajectoryRows rows    = rows_of(*fresh, 1);
-        rows.kept.first        = shape_.end < context.model().config.n_layer ? p.n_prompt : 0;
-        rows.kept.count        = shape_.n_interface();
-        rows.kept.positions    = rows.latter.positions;
-        rows.kept.segments     = rows.latter.segments;
-        Node         embedded  = embed(g, context.model().embedding, fresh->ids);
-        Trajectory & t         = fresh->trajectory;
-        t = build_trajectory(g, context.model(), modules_, shape_, steps_, n_steps, embedded, nullptr, 1, rows, context.cache());
+        TrajectoryRows rows   = rows_of(*fresh, 1);
+        rows.kept.first       = shape_.end < context.model().config.n_layer ? p.n_prompt : 0;
+        rows.kept.count       = shape_.n_interface();
+        rows.kept.positions   = rows.latter.positions;
+        rows.kept.segments    = rows.latter.segments;
+        Node         embedded = embed(g, context.model().embedding, fresh->ids);
+        Trajectory & t        = fresh->trajectory;
+        t = build_trajectory(g, context.model(), modules_, shape_, steps_, n_steps, embedded, nullptr, 1, rows,
+                             context.cache());
         fresh->logits = logits(g, context.model(), slice_rows(g, t.kept, shape_.n_interface() - 1, 1));
         // Views keep their source alive only as long as the source itself is kept.
-        for (Node * node : {&t.prompt, &t.memory[0], &t.readout[0]}) {
+        for (Node * node : { &t.prompt, &t.memory[0], &t.readout[0] }) {
             *node = ggml_cont(g.ctx(), *node);
         }
-        for (const std::vector<Node> * list : {&t.memory, &t.readout, &t.features, &t.modulated, &t.proposal}) {
+        for (const std::vector<Node> * list : { &t.memory, &t.readout, &t.features, &t.modulated, &t.proposal }) {
             std::for_each(list->begin(), list->end(), [&](Node node) { g.output(node); });
         }
         g.output(t.prompt);
@@ -122,7 +126,9 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens 
     context.compute(built);
 
     std::vector<StateTensor> states;
-    const auto put = [&](const std::string & name, Node node) { states.push_back({name, {node->ne[1], node->ne[0]}, get_node(node)}); };
+    const auto               put = [&](const std::string & name, Node node) {
+        states.push_back({ name, { node->ne[1], node->ne[0] }, get_node(node) });
+    };
     const Trajectory & t = built.trajectory;
     put("H_x", t.prompt);
     put("M_0", t.memory[0]);
@@ -136,10 +142,10 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens 
         put("M_" + n, t.memory[i]);
         put("q_" + n, t.proposal[i - 1]);
         put("R_" + n, t.readout[i]);
-        states.push_back({"alpha_" + n, {1}, {2.0f * get_node(steps_[i - 1].pull)[0]}}); // Equation 8
+        states.push_back({ "alpha_" + n, { 1 }, { 2.0f * get_node(steps_[i - 1].pull)[0] } }); // Equation 8
     }
     put("interface_out", t.kept);
-    states.push_back({"first_logits", {built.logits->ne[0]}, get_node(built.logits)});
+    states.push_back({ "first_logits", { built.logits->ne[0] }, get_node(built.logits) });
     return states;
 }
 

@@ -10,7 +10,8 @@ namespace penelope {
 class PenelopeMethod : public Method {
   public:
     // steps: the time tables for t = 1 .. k_max. All nodes outlive the method.
-    PenelopeMethod(const PenelopeModules & modules, const LatentShape & shape, std::vector<TimeStep> steps, int k_default);
+    PenelopeMethod(const PenelopeModules & modules, const LatentShape & shape, std::vector<TimeStep> steps,
+                   int k_default);
 
     std::string name() const override { return "penelope"; }
     int         default_steps() const override { return k_default_; }

@@ -30,7 +30,8 @@ int budget(const Context & context, const LatentShape & shape, int n_steps, int 
 }
 
 std::unique_ptr<SharedGraph> build_shared(Context & context, const PenelopeModules & modules, const LatentShape & shape,
-                                          const std::vector<TimeStep> & steps, int n_steps, const Placement & p, bool exact) {
+                                          const std::vector<TimeStep> & steps, int n_steps, const Placement & p,
+                                          bool exact) {
     const Backbone & model = context.model();
     const int        n     = int(p.prompts.size());
     auto             built = std::make_unique<SharedGraph>(budget(context, shape, n_steps, n));
@@ -39,16 +40,18 @@ std::unique_ptr<SharedGraph> build_shared(Context & context, const PenelopeModul
     built->all             = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
     built->memory          = std::make_unique<RowInputs>(g, "memory", p.memory, exact);
 
-    const Boundary start       = boundary(g, model, modules, shape, embed(g, model.embedding, built->ids), nullptr, n, built->all->rows(), context.cache());
+    const Boundary start       = boundary(g, model, modules, shape, embed(g, model.embedding, built->ids), nullptr, n,
+                                          built->all->rows(), context.cache());
     const Rows     prompt_rows = built->all->part(g, 0, n);
     Node           above       = prompt_cache(g, model, shape, start.prompt, prompt_rows, context.cache());
 
     Trajectory trajectory{};
-    trajectory.memory  = {start.memory};
-    trajectory.readout = {start.readout};
+    trajectory.memory  = { start.memory };
+    trajectory.readout = { start.readout };
     for (int t = 0; t <= n_steps; t++) {
         if (t > 0) {
-            refine_once(g, model, modules, shape, steps[size_t(t - 1)], built->memory->rows(), context.cache(), trajectory);
+            refine_once(g, model, modules, shape, steps[size_t(t - 1)], built->memory->rows(), context.cache(),
+                        trajectory);
         }
         built->interfaces.push_back(join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back()));
         built->applications.push_back(g.n_layer_marks());
@@ -67,16 +70,17 @@ std::unique_ptr<FinalGraph> build_final(Context & context, const LatentShape & s
     const int        n     = int(p.prompts.size());
     auto             built = std::make_unique<FinalGraph>(node_budget(model.config.n_layer, n, 64));
     Graph &          g     = built->graph;
-    built->inter = g.input("interface", GGML_TYPE_F32, model.config.n_embd, int64_t(n) * shape.n_interface());
-    built->rows  = std::make_unique<RowInputs>(g, "rows", p.interfaces, exact);
-    built->last  = std::make_unique<RowInputs>(g, "last", p.last, exact);
-    built->index = g.input("last.index", GGML_TYPE_I32, n);
+    built->inter           = g.input("interface", GGML_TYPE_F32, model.config.n_embd, int64_t(n) * shape.n_interface());
+    built->rows            = std::make_unique<RowInputs>(g, "rows", p.interfaces, exact);
+    built->last            = std::make_unique<RowInputs>(g, "last", p.last, exact);
+    built->index           = g.input("last.index", GGML_TYPE_I32, n);
     Queries kept;
     kept.index     = built->index;
     kept.positions = built->last->rows().positions;
     kept.segments  = built->last->rows().segments;
-    Node out = run_layers(g, model, shape.start, model.config.n_layer, built->inter, built->rows->rows(), context.cache(), &kept);
-    built->logits = logits(g, model, out);
+    Node out       = run_layers(g, model, shape.start, model.config.n_layer, built->inter, built->rows->rows(),
+                                context.cache(), &kept);
+    built->logits  = logits(g, model, out);
     g.output(built->logits);
     return built;
 }
@@ -108,7 +112,8 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
     const std::vector<int> applications = shared.applications;
 
     for (int k : steps) {
-        FinalGraph & built = context.graph<FinalGraph>(p.key("penelope-final", 0), [&]() { return build_final(context, shape_, p, bucket == 1); });
+        FinalGraph & built = context.graph<FinalGraph>(p.key("penelope-final", 0),
+                                                       [&]() { return build_final(context, shape_, p, bucket == 1); });
         context.prepare(built);
         set_node(built.inter, interfaces[size_t(k)]);
         built.rows->fill(p.interfaces, &context.cache());

@@ -26,7 +26,8 @@ std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & promp
     return n_done;
 }
 
-Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape, int bucket) {
+Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
+                int bucket) {
     Placement p;
     const int n_inter = shape.n_interface();
     for (size_t i = 0; i < prompts.size(); i++) {
@@ -35,10 +36,10 @@ Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_
         const int n_left = n_all - n_done[i];
         const int padded = (n_left + bucket - 1) / bucket * bucket;
         const int n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
-        p.prompts.push_back({stream, n_done[i], padded, n_seen, n_left});
-        p.interfaces.push_back({stream, n_all, n_inter, n_seen + n_inter, n_inter});
-        p.memory.push_back({stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory});
-        p.last.push_back({stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1});
+        p.prompts.push_back({ stream, n_done[i], padded, n_seen, n_left });
+        p.interfaces.push_back({ stream, n_all, n_inter, n_seen + n_inter, n_inter });
+        p.memory.push_back({ stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory });
+        p.last.push_back({ stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1 });
         p.ids.insert(p.ids.end(), prompts[i].begin() + n_done[i], prompts[i].end());
         p.ids.resize(p.ids.size() + size_t(padded - n_left), 0);
         p.n_prompt += padded;

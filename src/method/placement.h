@@ -7,11 +7,11 @@
 namespace penelope {
 
 struct Placement {
-    std::vector<Stretch> prompts;    // what is left of them after send_ahead()
+    std::vector<Stretch> prompts; // what is left of them after send_ahead()
     std::vector<Stretch> interfaces;
     std::vector<Stretch> memory;
-    std::vector<Stretch> last;       // the last readout row
-    std::vector<int32_t> ids;        // of the prompt rows, padding included
+    std::vector<Stretch> last;         // the last readout row
+    std::vector<int32_t> ids;          // of the prompt rows, padding included
     int                  n_prompt = 0; // rows
 
     std::vector<Stretch> all() const; // prompts, then interfaces
@@ -21,7 +21,8 @@ struct Placement {
 // Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
 std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & prompts, int & applications);
 
-Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape, int bucket);
+Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
+                int bucket);
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);

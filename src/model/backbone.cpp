@@ -4,7 +4,8 @@
 
 namespace penelope {
 
-Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, KvStore & kv, const Queries * queries) {
+Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, KvStore & kv,
+                const Queries * queries) {
     for (int il = first; il < last; il++) {
         x = llama_layer(g, model, il, x, rows, kv, il == last - 1 ? queries : nullptr);
         if (x) {
@@ -18,6 +19,8 @@ Node final_norm(Graph & g, const Backbone & model, Node x) {
     return rms_norm(g, x, model.output_norm, model.config.rms_eps);
 }
 
-Node logits(Graph & g, const Backbone & model, Node x) { return linear(g, model.head, final_norm(g, model, x)); }
+Node logits(Graph & g, const Backbone & model, Node x) {
+    return linear(g, model.head, final_norm(g, model, x));
+}
 
 } // namespace penelope

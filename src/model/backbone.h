@@ -16,7 +16,7 @@ namespace penelope {
 struct LlamaLayer {
     Node   attn_norm; // [n_embd]
     Linear q, k, v, o;
-    Node   ffn_norm;  // [n_embd]
+    Node   ffn_norm; // [n_embd]
     Linear gate, up, down;
 };
 

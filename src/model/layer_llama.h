@@ -7,6 +7,7 @@
 namespace penelope {
 
 // See run_layers. Returns null when `queries` keeps no row.
-Node llama_layer(Graph & g, const Backbone & model, int il, Node x, const Rows & rows, KvStore & kv, const Queries * queries);
+Node llama_layer(Graph & g, const Backbone & model, int il, Node x, const Rows & rows, KvStore & kv,
+                 const Queries * queries);
 
 } // namespace penelope

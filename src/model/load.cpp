@@ -13,21 +13,25 @@ namespace {
 
 class Loader {
   public:
-    Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store) : file_(std::move(file)), lora_(lora), store_(store) {}
+    Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store)
+        : file_(std::move(file)), lora_(lora), store_(store) {}
 
     Node vector(const std::string & name, int64_t n) {
-        const GgufTensor & tensor = take(name, {n});
+        const GgufTensor & tensor = take(name, { n });
         if (tensor.type != GGML_TYPE_F32) {
-            throw Error(ErrorKind::format, file_->path() + ": tensor " + name + " has type " + ggml_type_name(tensor.type) + ", expected f32");
+            throw Error(ErrorKind::format, file_->path() + ": tensor " + name + " has type " +
+                                               ggml_type_name(tensor.type) + ", expected f32");
         }
         return store_.add(file_, tensor, WeightUse::vector);
     }
 
-    Node table(const std::string & name, int64_t n_in, int64_t n_rows) { return store_.add(file_, take(name, {n_in, n_rows}), WeightUse::table); }
+    Node table(const std::string & name, int64_t n_in, int64_t n_rows) {
+        return store_.add(file_, take(name, { n_in, n_rows }), WeightUse::table);
+    }
 
     Linear matrix(const std::string & name, int64_t n_in, int64_t n_out) {
         Linear layer;
-        layer.weight = store_.add(file_, take(name + ".weight", {n_in, n_out}), WeightUse::matrix);
+        layer.weight = store_.add(file_, take(name + ".weight", { n_in, n_out }), WeightUse::matrix);
         if (has(name + ".bias")) {
             layer.bias = vector(name + ".bias", n_out);
         }
@@ -42,13 +46,16 @@ class Loader {
         }
         const HostLoraPair & host = found->second;
         if (host.n_in != n_in || host.n_out != n_out) {
-            throw Error(ErrorKind::format, "adapter for " + name + ": is for [" + std::to_string(host.n_in) + ", " + std::to_string(host.n_out) +
-                        "], the backbone has [" + std::to_string(n_in) + ", " + std::to_string(n_out) + "]", "the adapter belongs to another model");
+            throw Error(ErrorKind::format,
+                        "adapter for " + name + ": is for [" + std::to_string(host.n_in) + ", " +
+                            std::to_string(host.n_out) + "], the backbone has [" + std::to_string(n_in) + ", " +
+                            std::to_string(n_out) + "]",
+                        "the adapter belongs to another model");
         }
         used_pairs_.insert(name);
         LoraPair result;
-        result.a = store_.add_host(name + ".lora_a", {host.n_in, host.rank}, host.a);
-        result.b = store_.add_host(name + ".lora_b", {host.rank, host.n_out}, host.b);
+        result.a = store_.add_host(name + ".lora_a", { host.n_in, host.rank }, host.a);
+        result.b = store_.add_host(name + ".lora_b", { host.rank, host.n_out }, host.b);
         return result;
     }
 
@@ -57,12 +64,15 @@ class Loader {
     void check_all_used(bool others_allowed) const {
         for (const auto & [name, host] : lora_) {
             if (!used_pairs_.count(name)) {
-                throw Error(ErrorKind::format, "adapter for " + name + ": the backbone " + file_->path() + " has no such weight", "the adapter belongs to another model");
+                throw Error(ErrorKind::format,
+                            "adapter for " + name + ": the backbone " + file_->path() + " has no such weight",
+                            "the adapter belongs to another model");
             }
         }
         for (const GgufTensor & tensor : file_->tensors()) {
             if (!others_allowed && !taken_.count(tensor.name)) {
-                throw Error(ErrorKind::format, file_->path() + ": tensor " + tensor.name + " is not part of a llama backbone");
+                throw Error(ErrorKind::format,
+                            file_->path() + ": tensor " + tensor.name + " is not part of a llama backbone");
             }
         }
     }
@@ -91,7 +101,8 @@ RopeParams rope_params(const ModelConfig & c, Node factors) {
 
 } // namespace
 
-Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store, bool others_allowed) {
+Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
+                       bool others_allowed) {
     Backbone model;
     model.config          = read_model_config(*file);
     const ModelConfig & c = model.config;
@@ -103,7 +114,8 @@ Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & 
     if (load.has("output.weight")) {
         model.head = load.matrix("output", c.n_embd, c.n_vocab);
     } else {
-        model.head.weight = store.add(file, file->get_tensor("token_embd.weight", {c.n_embd, c.n_vocab}), WeightUse::matrix);
+        model.head.weight =
+            store.add(file, file->get_tensor("token_embd.weight", { c.n_embd, c.n_vocab }), WeightUse::matrix);
     }
     Node factors = load.has("rope_freqs.weight") ? load.vector("rope_freqs.weight", c.head_dim / 2) : nullptr;
     model.rope   = rope_params(c, factors);
@@ -136,7 +148,7 @@ class RandomWeights {
 
     Node matrix(const std::string & name, int64_t n_in, int64_t n_out, WeightUse use = WeightUse::matrix) {
         const ggml_type type = n_in % ggml_blck_size(type_) == 0 ? type_ : GGML_TYPE_F16;
-        auto & data = cache_[{n_in, n_out}];
+        auto &          data = cache_[{ n_in, n_out }];
         if (data.empty()) {
             std::vector<float> row(static_cast<size_t>(n_in));
             const size_t       row_size = ggml_row_size(type, n_in);
@@ -148,11 +160,12 @@ class RandomWeights {
                     }
                     ggml_quantize_chunk(type, row.data(), data.data() + i * int64_t(row_size), 0, 1, n_in, nullptr);
                 } else {
-                    std::copy_n(data.begin() + ptrdiff_t((i % kDistinctRows) * int64_t(row_size)), row_size, data.begin() + ptrdiff_t(i * int64_t(row_size)));
+                    std::copy_n(data.begin() + ptrdiff_t((i % kDistinctRows) * int64_t(row_size)), row_size,
+                                data.begin() + ptrdiff_t(i * int64_t(row_size)));
                 }
             }
         }
-        return store_.add_host(name, type, {n_in, n_out}, data, use);
+        return store_.add_host(name, type, { n_in, n_out }, data, use);
     }
 
     Linear linear(const std::string & name, int64_t n_in, int64_t n_out) {
@@ -161,14 +174,16 @@ class RandomWeights {
         return layer;
     }
 
-    Node ones(const std::string & name, int64_t n) { return store_.add_host(name, {n}, std::vector<float>(size_t(n), 1.0f)); }
+    Node ones(const std::string & name, int64_t n) {
+        return store_.add_host(name, { n }, std::vector<float>(size_t(n), 1.0f));
+    }
 
   private:
-    static constexpr int64_t                                     kDistinctRows = 64;
-    ggml_type                                                    type_;
-    Rng                                                          rng_;
-    WeightStore &                                                store_;
-    std::map<std::pair<int64_t, int64_t>, std::vector<uint8_t>>  cache_;
+    static constexpr int64_t                                    kDistinctRows = 64;
+    ggml_type                                                   type_;
+    Rng                                                         rng_;
+    WeightStore &                                               store_;
+    std::map<std::pair<int64_t, int64_t>, std::vector<uint8_t>> cache_;
 };
 
 } // namespace
@@ -201,10 +216,10 @@ Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, W
 void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStore & store) {
     RandomWeights random(GGML_TYPE_F32, seed, store);
     for (LlamaLayer & layer : model.layers) {
-        for (Linear * linear : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+        for (Linear * linear : { &layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down }) {
             const std::string name = ggml_get_name(linear->weight);
-            linear->lora.a = random.matrix(name + ".lora_a", linear->weight->ne[0], rank, WeightUse::vector);
-            linear->lora.b = random.matrix(name + ".lora_b", rank, linear->weight->ne[1], WeightUse::vector);
+            linear->lora.a         = random.matrix(name + ".lora_a", linear->weight->ne[0], rank, WeightUse::vector);
+            linear->lora.b         = random.matrix(name + ".lora_b", rank, linear->weight->ne[1], WeightUse::vector);
         }
     }
 }

@@ -42,14 +42,16 @@ std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor) 
     } else {
         const auto to_float = ggml_get_type_traits(tensor.type)->to_float;
         if (!to_float) {
-            throw Error(ErrorKind::unsupported, file.path() + ": tensor " + tensor.name + " has type " + ggml_type_name(tensor.type) +
-                        ", expected one that converts to F32");
+            throw Error(ErrorKind::unsupported, file.path() + ": tensor " + tensor.name + " has type " +
+                                                    ggml_type_name(tensor.type) +
+                                                    ", expected one that converts to F32");
         }
         to_float(tensor.data, values.data(), tensor.n_elements());
     }
     for (float value : values) {
         if (!std::isfinite(value)) {
-            throw Error(ErrorKind::format, file.path() + ": tensor " + tensor.name + " holds a value that is not finite",
+            throw Error(ErrorKind::format,
+                        file.path() + ": tensor " + tensor.name + " holds a value that is not finite",
                         "the file is damaged or its training diverged");
         }
     }
@@ -62,7 +64,8 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
         if (ends_with(a.name, kB)) {
             const std::string partner = a.name.substr(0, a.name.size() - kB.size()) + kA;
             if (!file.find_tensor(partner)) {
-                throw Error(ErrorKind::format, file.path() + ": tensor " + partner + " is missing, expected beside " + a.name);
+                throw Error(ErrorKind::format,
+                            file.path() + ": tensor " + partner + " is missing, expected beside " + a.name);
             }
             continue;
         }
@@ -70,19 +73,23 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
             if (others_allowed) {
                 continue;
             }
-            throw Error(ErrorKind::format, file.path() + ": tensor " + a.name + " is no part of a LoRA, expected names ending in .lora_a or .lora_b");
+            throw Error(ErrorKind::format, file.path() + ": tensor " + a.name +
+                                               " is no part of a LoRA, expected names ending in .lora_a or .lora_b");
         }
         const std::string  base = a.name.substr(0, a.name.size() - kA.size());
         const GgufTensor * b    = file.find_tensor(base + kB);
         if (!b) {
-            throw Error(ErrorKind::format, file.path() + ": tensor " + base + kB + " is missing, expected beside " + a.name);
+            throw Error(ErrorKind::format,
+                        file.path() + ": tensor " + base + kB + " is missing, expected beside " + a.name);
         }
         HostLoraPair pair;
         pair.n_in  = a.ne[0];
         pair.rank  = a.ne[1];
         pair.n_out = b->ne[1];
-        if (a.n_elements() != pair.n_in * pair.rank || b->ne[0] != pair.rank || b->n_elements() != pair.rank * pair.n_out) {
-            throw Error(ErrorKind::format, file.path() + ": tensors " + a.name + " and " + b->name + " do not fit together, expected [n_in, rank] and [rank, n_out]");
+        if (a.n_elements() != pair.n_in * pair.rank || b->ne[0] != pair.rank ||
+            b->n_elements() != pair.rank * pair.n_out) {
+            throw Error(ErrorKind::format, file.path() + ": tensors " + a.name + " and " + b->name +
+                                               " do not fit together, expected [n_in, rank] and [rank, n_out]");
         }
         pair.a             = read_f32(file, a);
         pair.b             = read_f32(file, *b);
@@ -92,7 +99,8 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
         }
         HostLoraPair & all = lora[base];
         if (all.rank && (all.n_in != pair.n_in || all.n_out != pair.n_out)) {
-            throw Error(ErrorKind::format, file.path() + ": tensor " + a.name + " does not fit the other adapter for " + base);
+            throw Error(ErrorKind::format,
+                        file.path() + ": tensor " + a.name + " does not fit the other adapter for " + base);
         }
         append(all, pair);
     }

@@ -7,8 +7,10 @@ namespace penelope {
 RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact) {
     for (const Stretch & s : stretches) {
         const bool hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
-        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + std::to_string(rows_.segments.size()), GGML_TYPE_F16, s.n_kv, s.count);
-        rows_.segments.push_back({n_rows_, s.count, s.stream, s.row, s.n_kv, mask});
+        Node       mask          = hides_nothing ? nullptr
+                                                 : g.input(name + ".mask." + std::to_string(rows_.segments.size()), GGML_TYPE_F16,
+                                                           s.n_kv, s.count);
+        rows_.segments.push_back({ n_rows_, s.count, s.stream, s.row, s.n_kv, mask });
         n_rows_ += s.count;
     }
     rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
@@ -16,7 +18,7 @@ RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stre
 }
 
 Rows RowInputs::part(Graph & g, int first, int count) const {
-    Rows part;
+    Rows      part;
     const int start = rows_.segments[size_t(first)].first;
     int       n     = 0;
     for (int i = first; i < first + count; i++) {
@@ -25,7 +27,7 @@ Rows RowInputs::part(Graph & g, int first, int count) const {
         n += segment.count;
         part.segments.push_back(segment);
     }
-    const auto cut = [&](Node all) { return ggml_view_1d(g.ctx(), all, n, size_t(start) * all->nb[0]); };
+    const auto cut  = [&](Node all) { return ggml_view_1d(g.ctx(), all, n, size_t(start) * all->nb[0]); };
     part.positions  = cut(rows_.positions);
     part.cache_rows = cut(rows_.cache_rows);
     return part;
@@ -40,7 +42,9 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const KvCache * cac
         const Stretch & s = stretches[i];
         for (int r = 0; r < s.count; r++) {
             positions.push_back(s.row + r);
-            cache_rows.push_back(!cache ? 0 : r < s.n_real ? cache->cache_row(s.stream, s.row + r) : cache->spare_row(s.stream));
+            cache_rows.push_back(!cache         ? 0
+                                 : r < s.n_real ? cache->cache_row(s.stream, s.row + r)
+                                                : cache->spare_row(s.stream));
         }
         if (Node node = rows_.segments[i].mask) {
             mask.assign(size_t(s.n_kv) * size_t(s.count), hidden);

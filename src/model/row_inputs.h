@@ -20,7 +20,9 @@ struct Stretch {
 };
 
 // A stretch without padding.
-inline Stretch stretch(int stream, int row, int count) { return {stream, row, count, row + count, count}; }
+inline Stretch stretch(int stream, int row, int count) {
+    return { stream, row, count, row + count, count };
+}
 
 class RowInputs {
   public:

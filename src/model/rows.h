@@ -9,7 +9,7 @@
 namespace penelope {
 
 struct Segment {
-    int  first;  // its first row in the matrix
+    int  first; // its first row in the matrix
     int  count;
     int  stream; // the sequence it belongs to
     int  row;    // where its first row stands in the sequence
@@ -25,9 +25,9 @@ struct Rows {
 
 // The rows that are still needed after the last layer of a call; the others only leave their keys and values behind.
 struct Queries {
-    int                  first = 0; // a stretch of rows ...
-    int                  count = 0; // (0: none at all)
-    Node                 index = nullptr; // ... or any rows, I32 [n]
+    int                  first     = 0;       // a stretch of rows ...
+    int                  count     = 0;       // (0: none at all)
+    Node                 index     = nullptr; // ... or any rows, I32 [n]
     Node                 positions = nullptr; // I32 of the kept rows
     std::vector<Segment> segments;            // `first` counts kept rows
 };

@@ -41,17 +41,17 @@ bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_ty
     if (!empty) {
         return false;
     }
-    Node w    = ggml_new_tensor_2d(ctx.get(), type, ne[0], ne[1]);
-    Node x    = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, ne[0], 64);
-    w->buffer = empty.get();
+    Node w        = ggml_new_tensor_2d(ctx.get(), type, ne[0], ne[1]);
+    Node x        = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F32, ne[0], 64);
+    w->buffer     = empty.get();
     const bool ok = ggml_backend_dev_supports_op(dev, ggml_mul_mat(ctx.get(), w, x));
-    w->buffer = nullptr;
+    w->buffer     = nullptr;
     return ok;
 }
 
 std::vector<ggml_backend_buffer_type_t> extra_layouts(ggml_backend_dev_t dev) {
     std::vector<ggml_backend_buffer_type_t> layouts;
-    const auto get = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
+    const auto                              get = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
         ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_dev_get_extra_bufts"));
     for (ggml_backend_buffer_type_t * buft = get ? get(dev) : nullptr; buft && *buft; buft++) {
         layouts.push_back(*buft);
@@ -64,12 +64,12 @@ constexpr size_t kMaxTensors = 1 << 16;
 } // namespace
 
 struct WeightStore::Impl {
-    DeviceInfo                                       device;
-    std::vector<ggml_backend_buffer_type_t>          layouts;
-    bool                                             maps_host_memory;
-    std::map<ggml_backend_buffer_type_t, Group>      groups;
-    std::vector<std::shared_ptr<const GgufReader>>   files;
-    size_t                                           n_bytes = 0;
+    DeviceInfo                                     device;
+    std::vector<ggml_backend_buffer_type_t>        layouts;
+    bool                                           maps_host_memory;
+    std::map<ggml_backend_buffer_type_t, Group>    groups;
+    std::vector<std::shared_ptr<const GgufReader>> files;
+    size_t                                         n_bytes = 0;
 
     Group & group(ggml_backend_buffer_type_t buft) {
         Group & found = groups[buft];
@@ -116,26 +116,27 @@ WeightStore::WeightStore(const DeviceInfo & device, bool repack) : impl_(std::ma
     impl_->maps_host_memory = device.is_cpu && props.caps.buffer_from_host_ptr;
 }
 
-WeightStore::~WeightStore() = default;
+WeightStore::~WeightStore()                       = default;
 WeightStore::WeightStore(WeightStore &&) noexcept = default;
 
 Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use) {
     Group & group = impl_->group(impl_->choose(tensor, use));
     Node    node  = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
     ggml_set_name(node, tensor.name.c_str());
-    group.sources.push_back({node, std::move(file), &tensor, {}});
+    group.sources.push_back({ node, std::move(file), &tensor, {} });
     impl_->n_bytes += tensor.size;
     return node;
 }
 
-Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data, WeightUse use) {
+Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne,
+                           std::vector<uint8_t> data, WeightUse use) {
     ggml_backend_buffer_type_t layout = impl_->fast_layout(type, ne.data(), use);
-    Group & group = impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
-    Node    node  = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
+    Group &                    group  = impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
+    Node                       node   = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());
     impl_->n_bytes += data.size();
-    group.sources.push_back({node, nullptr, nullptr, std::move(data)});
+    group.sources.push_back({ node, nullptr, nullptr, std::move(data) });
     return node;
 }
 
@@ -149,9 +150,12 @@ void WeightStore::Impl::load_mapped(Group & group) {
     for (Source & source : group.sources) {
         // One buffer per tensor: the map holds tensors that went elsewhere between those that stay.
         void * data = const_cast<void *>(source.tensor->data);
-        group.buffers.emplace_back(ggml_backend_dev_buffer_from_host_ptr(device.dev, data, source.tensor->size, source.tensor->size));
-        if (!group.buffers.back() || ggml_backend_tensor_alloc(group.buffers.back().get(), source.node, data) != GGML_STATUS_SUCCESS) {
-            throw Error(ErrorKind::memory, source.file->path() + ": tensor " + source.tensor->name + " cannot be used from the file's map");
+        group.buffers.emplace_back(
+            ggml_backend_dev_buffer_from_host_ptr(device.dev, data, source.tensor->size, source.tensor->size));
+        if (!group.buffers.back() ||
+            ggml_backend_tensor_alloc(group.buffers.back().get(), source.node, data) != GGML_STATUS_SUCCESS) {
+            throw Error(ErrorKind::memory, source.file->path() + ": tensor " + source.tensor->name +
+                                               " cannot be used from the file's map");
         }
         ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
         files.push_back(source.file);
@@ -195,6 +199,8 @@ void WeightStore::load() {
     }
 }
 
-size_t WeightStore::n_bytes() const { return impl_->n_bytes; }
+size_t WeightStore::n_bytes() const {
+    return impl_->n_bytes;
+}
 
 } // namespace penelope

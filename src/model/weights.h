@@ -2,8 +2,8 @@
 // CPU's faster layouts (ggml's extra buffer types) where that pays, and are copied to the device otherwise.
 #pragma once
 
-#include "graph/graph.h"
 #include "gguf/reader.h"
+#include "graph/graph.h"
 
 #include <memory>
 #include <string>

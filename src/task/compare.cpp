@@ -15,18 +15,23 @@ void sort_by_id(std::vector<std::pair<std::string, bool>> & rows, const char * w
     std::sort(rows.begin(), rows.end());
     for (size_t i = 1; i < rows.size(); i++) {
         if (rows[i].first == rows[i - 1].first) {
-            throw Error(ErrorKind::usage, std::string(which) + " set of predictions: id " + in_quotes(rows[i].first) + " occurs twice", "choose one K with -K");
+            throw Error(ErrorKind::usage,
+                        std::string(which) + " set of predictions: id " + in_quotes(rows[i].first) + " occurs twice",
+                        "choose one K with -K");
         }
     }
 }
 
 } // namespace
 
-PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a, std::vector<std::pair<std::string, bool>> b, uint64_t seed, int n_samples) {
+PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a,
+                                  std::vector<std::pair<std::string, bool>> b, uint64_t seed, int n_samples) {
     sort_by_id(a, "first");
     sort_by_id(b, "second");
-    if (a.empty() || a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin(), [](const auto & x, const auto & y) { return x.first == y.first; })) {
-        throw Error(ErrorKind::usage, "comparison: the two sets of predictions are not about the same " + std::to_string(a.size()) + " questions");
+    if (a.empty() || a.size() != b.size() ||
+        !std::equal(a.begin(), a.end(), b.begin(), [](const auto & x, const auto & y) { return x.first == y.first; })) {
+        throw Error(ErrorKind::usage, "comparison: the two sets of predictions are not about the same " +
+                                          std::to_string(a.size()) + " questions");
     }
     std::vector<int> gain(a.size());
     int              total = 0;

@@ -11,12 +11,14 @@ namespace penelope {
 
 struct PairedDifference {
     size_t n          = 0;
-    double difference = 0; // share of b minus share of a
+    double difference = 0;    // share of b minus share of a
     double low = 0, high = 0; // 95 % interval
 };
 
 // (id, correct) of two runs. Throws Error(usage) unless both hold the same ids, each once.
-PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a, std::vector<std::pair<std::string, bool>> b, uint64_t seed = 1, int n_samples = 10000);
+PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a,
+                                  std::vector<std::pair<std::string, bool>> b, uint64_t seed = 1,
+                                  int n_samples = 10000);
 
 struct Spread {
     double mean = 0;

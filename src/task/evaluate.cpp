@@ -23,7 +23,9 @@ void check_answers(const Task & task, const std::vector<Example> & examples) {
     }
     for (const Example & example : examples) {
         if (task.extract(example.answer).empty()) {
-            throw Error(ErrorKind::format, "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) + " is none the extractor of " + task.name + " can give",
+            throw Error(ErrorKind::format,
+                        "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) +
+                            " is none the extractor of " + task.name + " can give",
                         "is this data of another task?");
         }
     }
@@ -62,7 +64,7 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
     }
     std::vector<Score> scores;
     for (auto & [steps, s] : by_steps) {
-        for (double * sum : {&s.em, &s.parsed, &s.output_tokens, &s.latency_ms}) {
+        for (double * sum : { &s.em, &s.parsed, &s.output_tokens, &s.latency_ms }) {
             *sum /= double(s.n);
         }
         scores.push_back(s);
@@ -70,34 +72,37 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
     return scores;
 }
 
-Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples, const EvaluateOptions & options,
-                    const EvaluateProgress & progress) {
+Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
+                    const EvaluateOptions & options, const EvaluateProgress & progress) {
     check_answers(task, examples);
     const Engine &        engine  = session.engine();
     const Method &        method  = engine.method(options.method);
     const SidecarConfig * sidecar = engine.sidecar();
-    std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{method.default_steps()} : options.steps;
+    std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
 
     GenerateOptions generate;
     generate.method    = method.name();
     const bool visible = method.max_steps() == 0;
     generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
     if (visible) {
-        steps = {0};
+        steps = { 0 };
     }
 
     std::vector<Tokens> prompts;
     for (const Example & example : examples) {
-        prompts.push_back(engine.tokenizer().encode(prompt_text(sidecar ? sidecar->prompt_template : default_prompt_template, example.question), {true, false}));
+        prompts.push_back(engine.tokenizer().encode(
+            prompt_text(sidecar ? sidecar->prompt_template : default_prompt_template, example.question),
+            { true, false }));
     }
     // Neighbours in length share a graph shape more often and waste less on waiting for the longest answer.
     std::vector<size_t> order(examples.size());
     for (size_t i = 0; i < order.size(); i++) {
         order[i] = i;
     }
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
 
-    const size_t                         n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
+    const size_t n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
     std::vector<std::vector<Prediction>> by_example(examples.size());
     for (size_t start = 0; start < order.size(); start += n_batch) {
         const size_t        n = std::min(n_batch, order.size() - start);
@@ -121,8 +126,9 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     for (auto & predictions : by_example) {
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }
-    result.scores = score(result.predictions);
-    const auto best   = std::max_element(result.scores.begin(), result.scores.end(), [](const Score & a, const Score & b) { return a.em < b.em; });
+    result.scores     = score(result.predictions);
+    const auto best   = std::max_element(result.scores.begin(), result.scores.end(),
+                                         [](const Score & a, const Score & b) { return a.em < b.em; });
     result.best_steps = best->n_steps;
     result.chance     = task.chance(examples);
     return result;

@@ -16,7 +16,7 @@ struct EvaluateOptions {
     std::string      method;         // see Engine::method
     std::vector<int> steps;          // ascending; empty: the file's own K
     int              n_predict = -1; // -1: 32, and 256 for a visible trace
-    int              n_batch   = 8;  // questions side by side, at most the session's streams; 1 gives latencies of single questions
+    int n_batch = 8; // questions side by side, at most the session's streams; 1 gives latencies of single questions
 };
 
 struct Prediction {
@@ -24,8 +24,8 @@ struct Prediction {
     int         n_steps = 0;
     std::string question, text, extracted, answer;
     bool        parsed = false, correct = false;
-    int         n_tokens = 0; // end token included
-    double      latency_ms = 0; // its share of the batch
+    int         n_tokens           = 0; // end token included
+    double      latency_ms         = 0; // its share of the batch
     int         layer_applications = 0;
     std::string finish_reason;
 };
@@ -33,15 +33,15 @@ struct Prediction {
 struct Score {
     int    n_steps = 0;
     double em = 0, parsed = 0; // shares
-    size_t n = 0;
+    size_t n             = 0;
     double output_tokens = 0, latency_ms = 0; // means
     int    layer_applications = 0;            // of the longest question
 };
 
 struct Evaluation {
     std::string              method;
-    std::vector<Score>       scores; // one per K
-    std::vector<Prediction>  predictions; // by question, then K
+    std::vector<Score>       scores;         // one per K
+    std::vector<Prediction>  predictions;    // by question, then K
     int                      best_steps = 0; // the smallest K with the best exact match
     std::vector<ChanceLevel> chance;
 };
@@ -50,8 +50,8 @@ struct Evaluation {
 using EvaluateProgress = std::function<bool(size_t n_done, size_t n_all)>;
 
 // Throws Error(usage) for no examples, and for a gold answer that the task's extractor can never produce.
-Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples, const EvaluateOptions & options,
-                    const EvaluateProgress & progress = {});
+Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
+                    const EvaluateOptions & options, const EvaluateProgress & progress = {});
 
 // Scores by K from predictions.
 std::vector<Score> score(const std::vector<Prediction> & predictions);

@@ -16,7 +16,9 @@ using namespace penelope;
 namespace {
 
 // Writes one byte in place: rewriting the file for each case would take minutes.
-void poke(int file, size_t offset, unsigned char value) { REQUIRE(pwrite(file, &value, 1, off_t(offset)) == 1); }
+void poke(int file, size_t offset, unsigned char value) {
+    REQUIRE(pwrite(file, &value, 1, off_t(offset)) == 1);
+}
 
 } // namespace
 
@@ -32,7 +34,7 @@ TEST_CASE("every byte of the header flipped") {
     const int file = open(path.c_str(), O_RDWR);
     REQUIRE(file >= 0);
     LoadOptions options;
-    options.base = path;
+    options.base    = path;
     size_t n_loaded = 0, n_refused = 0;
     for (size_t offset = 0; offset < header; offset++) {
         unsigned char byte = 0;

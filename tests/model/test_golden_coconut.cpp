@@ -36,9 +36,10 @@ TEST_CASE("thoughts, first logits and greedy answers") {
     add_lora(lora, GgufReader::open(golden.lora()), 1.0f, false);
     const DeviceInfo device = find_device("CPU");
     WeightStore      store(device, true);
-    const Backbone   model = load_backbone(std::make_shared<const GgufReader>(GgufReader::open(golden.backbone())), lora, store);
-    const int        d     = model.config.n_embd;
-    Node             rows  = store.add_host("coconut.token.rows", {d, 2}, expected.read_f32("coconut.token.rows"));
+    const Backbone   model =
+        load_backbone(std::make_shared<const GgufReader>(GgufReader::open(golden.backbone())), lora, store);
+    const int d    = model.config.n_embd;
+    Node      rows = store.add_host("coconut.token.rows", { d, 2 }, expected.read_f32("coconut.token.rows"));
     store.load();
 
     ContextOptions options;
@@ -47,8 +48,8 @@ TEST_CASE("thoughts, first logits and greedy answers") {
     options.kv_type   = GGML_TYPE_F32;
     Context             context(model, device, options);
     const CoconutMethod coconut(rows, 8, 3);
-    for (int k : {1, 3}) {
-        for (size_t example : {size_t(0), size_t(1)}) {
+    for (int k : { 1, 3 }) {
+        for (size_t example : { size_t(0), size_t(1) }) {
             const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
             CAPTURE(p);
             const auto states = coconut.states(context, golden.prompt_ids(example), k);
@@ -57,7 +58,7 @@ TEST_CASE("thoughts, first logits and greedy answers") {
                 CHECK(max_difference(state.data, expected.read_f32(p + "." + state.name)) < kTolerance);
             }
             const auto before = context.n_computes();
-            Filled     filled = coconut.fill(context, {golden.prompt_ids(example)}, k, 0);
+            Filled     filled = coconut.fill(context, { golden.prompt_ids(example) }, k, 0);
             CHECK(context.n_computes() == before + 1);
             CHECK(filled.layer_applications == json["layer_applications"][std::to_string(k)].get<int>());
 
@@ -65,13 +66,13 @@ TEST_CASE("thoughts, first logits and greedy answers") {
             auto   logits = filled.logits[0];
             for (size_t i = 0; i < json["greedy"][p].size(); i++) {
                 answer.push_back(int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin()));
-                logits = decode(context, {{0, filled.n_rows[0] + int(i), answer.back()}})[0];
+                logits = decode(context, { { 0, filled.n_rows[0] + int(i), answer.back() } })[0];
             }
             CHECK(answer == json["greedy"][p].get<Tokens>());
         }
     }
 
-    const Filled both = coconut.fill(context, {golden.prompt_ids(0), golden.prompt_ids(1)}, 3, 0);
+    const Filled both = coconut.fill(context, { golden.prompt_ids(0), golden.prompt_ids(1) }, 3, 0);
     CHECK(max_difference(both.logits[0], expected.read_f32("K3.ex0.first_logits")) < kTolerance);
     CHECK(max_difference(both.logits[1], expected.read_f32("K3.ex1.first_logits")) < kTolerance);
 }

@@ -20,11 +20,11 @@ namespace {
 // States are of scale 3; F32 against F32 in another order of summation.
 constexpr float kTolerance = 2e-4f;
 
-const std::vector<std::string> kCases{"last", "middle", "full", "overwrite"};
+const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
 
 const GoldenCase & golden(const std::string & name) {
     static std::map<std::string, std::unique_ptr<GoldenCase>> cases;
-    auto & found = cases[name];
+    auto &                                                    found = cases[name];
     if (!found) {
         found = std::make_unique<GoldenCase>(name);
     }
@@ -59,7 +59,8 @@ std::vector<float> all_logits(Session & session, const Tokens & prompt) {
     std::vector<float> rows;
     int                applications = 0;
     for (size_t n = 1; n <= prompt.size(); n++) {
-        const auto last = prefill(session.context(), {Tokens(prompt.begin(), prompt.begin() + ptrdiff_t(n))}, int(n) - 1, applications);
+        const auto last = prefill(session.context(), { Tokens(prompt.begin(), prompt.begin() + ptrdiff_t(n)) },
+                                  int(n) - 1, applications);
         rows.insert(rows.end(), last[0].begin(), last[0].end());
     }
     return rows;
@@ -76,7 +77,7 @@ TEST_CASE("logits of the backbone, alone and with LoRA, at every position") {
 
         LoadOptions options;
         options.base  = g.backbone();
-        options.loras = {{g.lora(), 0.25f}, {g.lora(), 0.75f}}; // two adapters that add up to one
+        options.loras = { { g.lora(), 0.25f }, { g.lora(), 0.75f } }; // two adapters that add up to one
         Session lora(Engine::load(options), f32_session());
         CHECK(max_difference(all_logits(lora, g.prompt_ids(0)), g.tensor("lora_logits")) < kTolerance);
     }
@@ -86,8 +87,8 @@ TEST_CASE("every state of the trajectory, first logits, greedy answer and layer 
     for (const std::string & name : kCases) {
         const GoldenCase & g = golden(name);
         Session            session(load(g, true), f32_session());
-        for (int k : {0, 1, 3, 6}) {
-            for (size_t example : {size_t(0), size_t(1)}) {
+        for (int k : { 0, 1, 3, 6 }) {
+            for (size_t example : { size_t(0), size_t(1) }) {
                 const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
                 CAPTURE(name);
                 CAPTURE(p);
@@ -106,8 +107,8 @@ TEST_CASE("every state of the trajectory, first logits, greedy answer and layer 
                 CHECK(n_compared == size_t(5 + k * (gru ? 5 : 4)));
 
                 GenerateOptions options;
-                options.n_steps   = k;
-                options.n_predict = 12;
+                options.n_steps     = k;
+                options.n_predict   = 12;
                 const Answer answer = session.generate(prompt, options);
                 CHECK(answer.tokens == g.json()["greedy"][p].get<Tokens>());
                 CHECK(answer.layer_applications == g.json()["layer_applications"][std::to_string(k)].get<int>());
@@ -127,10 +128,10 @@ TEST_CASE("the answer's logits follow the reference token by token") {
         const Tokens       prompt   = g.prompt_ids(1);
         const auto         expected = g.tensor("K3.ex1.greedy_logits");
         const Tokens       greedy   = g.json()["greedy"]["K3.ex1"];
-        const Filled       filled   = engine->method("penelope").fill(session.context(), {prompt}, 3, 0);
+        const Filled       filled   = engine->method("penelope").fill(session.context(), { prompt }, 3, 0);
         std::vector<float> rows     = filled.logits[0];
         for (size_t i = 0; i + 1 < greedy.size(); i++) {
-            const auto next = decode(session.context(), {{0, filled.n_rows[0] + int(i), greedy[i]}});
+            const auto next = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } });
             rows.insert(rows.end(), next[0].begin(), next[0].end());
         }
         CHECK(max_difference(rows, expected) < kTolerance);
@@ -155,9 +156,9 @@ TEST_CASE("one graph computation before the first answer token, and the graph is
 }
 
 TEST_CASE("a bucket pads prompts of several lengths into one graph without changing the answer") {
-    for (const char * name : {"last", "middle"}) {
+    for (const char * name : { "last", "middle" }) {
         CAPTURE(name);
-        const GoldenCase & g       = golden(name);
+        const GoldenCase & g        = golden(name);
         SessionOptions     bucketed = f32_session();
         bucketed.bucket             = 16;
         Session         padded(load(g, true), bucketed), exact(load(g, true), f32_session());
@@ -165,11 +166,12 @@ TEST_CASE("a bucket pads prompts of several lengths into one graph without chang
         options.n_steps   = 3;
         options.n_predict = 12;
         // 17 and 19 tokens: both padded to 32.
-        for (size_t example : {size_t(0), size_t(1)}) {
-            CHECK(padded.generate(g.prompt_ids(example), options).tokens == exact.generate(g.prompt_ids(example), options).tokens);
+        for (size_t example : { size_t(0), size_t(1) }) {
+            CHECK(padded.generate(g.prompt_ids(example), options).tokens ==
+                  exact.generate(g.prompt_ids(example), options).tokens);
         }
         options.n_predict = 1;
-        const auto built = padded.context().n_built();
+        const auto built  = padded.context().n_built();
         padded.generate(g.prompt_ids(0), options);
         padded.generate(g.prompt_ids(1), options);
         CHECK(padded.context().n_built() == built);
@@ -179,13 +181,13 @@ TEST_CASE("a bucket pads prompts of several lengths into one graph without chang
 TEST_CASE("the prompt cache is byte-identical before and after the refinements") {
     for (const std::string & name : kCases) {
         CAPTURE(name);
-        const GoldenCase & g      = golden(name);
-        const auto         engine = load(g, true);
-        const int          n      = int(g.prompt_ids(0).size());
+        const GoldenCase &                g      = golden(name);
+        const auto                        engine = load(g, true);
+        const int                         n      = int(g.prompt_ids(0).size());
         std::vector<std::vector<uint8_t>> caches;
-        for (int k : {0, 6}) {
+        for (int k : { 0, 6 }) {
             Session session(engine, f32_session());
-            engine->method("").fill(session.context(), {g.prompt_ids(0)}, k, 0);
+            engine->method("").fill(session.context(), { g.prompt_ids(0) }, k, 0);
             std::vector<uint8_t> all;
             for (int il = 0; il < engine->config().n_layer; il++) {
                 const auto layer = session.context().cache().bytes(il, 0, n);
@@ -201,7 +203,7 @@ TEST_CASE("the prompt cache is byte-identical before and after the refinements")
 TEST_CASE("a batch gives each question what it gets alone") {
     for (const std::string & name : kCases) {
         CAPTURE(name);
-        const GoldenCase &  g = golden(name);
+        const GoldenCase &  g      = golden(name);
         const auto          engine = load(g, true);
         Session             batch(engine, f32_session(4)), single(engine, f32_session());
         std::vector<Tokens> prompts;
@@ -209,11 +211,11 @@ TEST_CASE("a batch gives each question what it gets alone") {
             prompts.push_back(g.prompt_ids(i));
         }
         GenerateOptions options;
-        options.n_steps   = 3;
-        options.n_predict = 8;
+        options.n_steps       = 3;
+        options.n_predict     = 8;
         const Filled together = engine->method("").fill(batch.context(), prompts, 3, 0);
         for (size_t i = 0; i < 4; i++) {
-            const Filled alone = engine->method("").fill(single.context(), {prompts[i]}, 3, 0);
+            const Filled alone = engine->method("").fill(single.context(), { prompts[i] }, 3, 0);
             CHECK(max_difference(together.logits[i], alone.logits[0]) < 1e-4f);
         }
         const auto answers = batch.generate_batch(prompts, options);
@@ -226,35 +228,36 @@ TEST_CASE("a batch gives each question what it gets alone") {
 TEST_CASE("a sweep over K gives what separate runs give") {
     for (const std::string & name : kCases) {
         CAPTURE(name);
-        const GoldenCase & g = golden(name);
-        Session            session(load(g, true), f32_session(2));
-        const std::vector<Tokens> prompts{g.prompt_ids(0), g.prompt_ids(1)};
-        const std::vector<int>    steps{0, 1, 3, 6};
+        const GoldenCase &        g = golden(name);
+        Session                   session(load(g, true), f32_session(2));
+        const std::vector<Tokens> prompts{ g.prompt_ids(0), g.prompt_ids(1) };
+        const std::vector<int>    steps{ 0, 1, 3, 6 };
         GenerateOptions           options;
         options.n_predict = 12;
-        const auto sweep = session.generate_sweep(prompts, steps, options);
+        const auto sweep  = session.generate_sweep(prompts, steps, options);
         REQUIRE(sweep.size() == steps.size());
         for (size_t i = 0; i < steps.size(); i++) {
             for (size_t example = 0; example < 2; example++) {
                 const std::string p = "K" + std::to_string(steps[i]) + ".ex" + std::to_string(example);
                 CAPTURE(p);
                 CHECK(sweep[i][example].tokens == g.json()["greedy"][p].get<Tokens>());
-                CHECK(sweep[i][example].layer_applications == g.json()["layer_applications"][std::to_string(steps[i])].get<int>());
+                CHECK(sweep[i][example].layer_applications ==
+                      g.json()["layer_applications"][std::to_string(steps[i])].get<int>());
             }
         }
     }
 }
 
 TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
-    for (const char * name : {"last", "middle", "full"}) {
+    for (const char * name : { "last", "middle", "full" }) {
         CAPTURE(name);
         const GoldenCase & g       = golden(name);
         SessionOptions     chunked = f32_session();
         chunked.n_batch            = 5;
-        const auto   engine = load(g, true);
+        const auto   engine        = load(g, true);
         Session      small(engine, chunked), whole(engine, f32_session());
-        const Filled a = engine->method("").fill(small.context(), {g.prompt_ids(1)}, 3, 0);
-        const Filled b = engine->method("").fill(whole.context(), {g.prompt_ids(1)}, 3, 0);
+        const Filled a = engine->method("").fill(small.context(), { g.prompt_ids(1) }, 3, 0);
+        const Filled b = engine->method("").fill(whole.context(), { g.prompt_ids(1) }, 3, 0);
         CHECK(max_difference(a.logits[0], b.logits[0]) < 1e-4f);
         CHECK(small.context().n_computes() == 4);
     }
@@ -262,16 +265,16 @@ TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
 
 TEST_CASE("F16 and Q8_0 caches stay near the F32 states") {
     // Stated bounds on first logits (scale 3): keys and values are rounded to 11 bits, and to 8 bits with a scale per 32.
-    const std::vector<std::pair<ggml_type, float>> bounds{{GGML_TYPE_F16, 4e-3f}};
+    const std::vector<std::pair<ggml_type, float>> bounds{ { GGML_TYPE_F16, 4e-3f } };
     for (const auto & [type, bound] : bounds) {
         for (const std::string & name : kCases) {
             CAPTURE(name);
             const GoldenCase & g       = golden(name);
             SessionOptions     options = f32_session();
             options.kv_type            = type;
-            const auto   engine = load(g, true);
+            const auto   engine        = load(g, true);
             Session      session(engine, options);
-            const Filled filled = engine->method("").fill(session.context(), {g.prompt_ids(0)}, 6, 0);
+            const Filled filled = engine->method("").fill(session.context(), { g.prompt_ids(0) }, 6, 0);
             CHECK(max_difference(filled.logits[0], g.tensor("K6.ex0.first_logits")) < bound);
         }
     }
@@ -286,7 +289,7 @@ TEST_CASE("requests that cannot be met name what is wrong") {
     options.n_steps = 3;
     CHECK_THROWS_WITH(session.generate({}, options), doctest::Contains("empty"));
     CHECK_THROWS_WITH(session.generate(Tokens(120, 5), options), doctest::Contains("128"));
-    CHECK_THROWS_WITH(session.generate({1, 2, 100000}, options), doctest::Contains("100000"));
+    CHECK_THROWS_WITH(session.generate({ 1, 2, 100000 }, options), doctest::Contains("100000"));
     options.method = "telepathy";
     CHECK_THROWS_WITH(session.generate(g.prompt_ids(0), options), doctest::Contains("telepathy"));
     // The other backbone has the same sizes but another shape of layers.

@@ -19,7 +19,9 @@ using namespace penelope;
 
 namespace {
 
-Json expected() { return read_json_file(std::string(PENELOPE_TEST_DIR) + "/golden/smollm2/expected.json"); }
+Json expected() {
+    return read_json_file(std::string(PENELOPE_TEST_DIR) + "/golden/smollm2/expected.json");
+}
 
 std::shared_ptr<const Engine> load(const std::string & path) {
     LoadOptions options;
@@ -37,11 +39,11 @@ SessionOptions session_options(ggml_type kv_type, int n_batch = 512) {
 
 std::vector<float> last_logits(Session & session, const Tokens & prompt) {
     int applications = 0;
-    return prefill(session.context(), {prompt}, 0, applications)[0];
+    return prefill(session.context(), { prompt }, 0, applications)[0];
 }
 
 struct TopTen {
-    float worst = 0.0f;   // largest difference over the ten best tokens of every case
+    float worst   = 0.0f; // largest difference over the ten best tokens of every case
     float shifted = 0.0f; // the same after taking out the shift common to a case's ten, which changes no probability
 };
 
@@ -89,9 +91,9 @@ float max_difference(const std::vector<float> & a, const std::vector<float> & b)
 } // namespace
 
 TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip(test::lacks_smollm2())) {
-    const auto engine = load(test::smollm2_path());
-    const Json cases  = expected()["cases"];
-    Session    session(engine, session_options(GGML_TYPE_F16));
+    const auto   engine = load(test::smollm2_path());
+    const Json   cases  = expected()["cases"];
+    Session      session(engine, session_options(GGML_TYPE_F16));
     const TopTen top = compare_top_ten(session, cases);
     MESSAGE("ten best logits differ by " << top.worst << ", without the common shift by " << top.shifted);
     // The kernels round activations to 8 bits; most of what that does to a row of logits is to move all of it.
@@ -99,11 +101,12 @@ TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip
     CHECK(top.worst < 0.8f);
     check_greedy(session, cases);
     for (const Json & c : cases) {
-        CHECK(engine->tokenizer().encode(c["prompt"].get<std::string>(), {true, true}) == c["ids"].get<Tokens>());
+        CHECK(engine->tokenizer().encode(c["prompt"].get<std::string>(), { true, true }) == c["ids"].get<Tokens>());
     }
 }
 
-TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt within 1e-4" * doctest::skip(test::lacks_smollm2())) {
+TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt within 1e-4" *
+          doctest::skip(test::lacks_smollm2())) {
     const test::TempDir dir;
     QuantizeOptions     to_f32;
     to_f32.in_path          = test::smollm2_path();
@@ -112,9 +115,9 @@ TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt
     to_f32.allow_requantize = true;
     quantize_file(to_f32);
 
-    const auto engine = load(to_f32.out_path);
-    const Json cases  = expected()["cases"];
-    Session    whole(engine, session_options(GGML_TYPE_F32));
+    const auto   engine = load(to_f32.out_path);
+    const Json   cases  = expected()["cases"];
+    Session      whole(engine, session_options(GGML_TYPE_F32));
     const TopTen top = compare_top_ten(whole, cases);
     MESSAGE("ten best logits differ by " << top.worst);
     CHECK(top.worst < 2e-3f);
@@ -129,8 +132,8 @@ TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt
 }
 
 TEST_CASE("sessions of one engine on several threads answer alike" * doctest::skip(test::lacks_smollm2())) {
-    const auto   engine = load(test::smollm2_path());
-    const Tokens prompt = expected()["cases"][0]["ids"];
+    const auto      engine = load(test::smollm2_path());
+    const Tokens    prompt = expected()["cases"][0]["ids"];
     GenerateOptions options;
     options.n_predict = 8;
     std::vector<Tokens>      answers(3);

@@ -12,7 +12,7 @@ namespace {
 std::vector<std::pair<std::string, bool>> outcomes(int n, int n_correct, const std::string & prefix = "q") {
     std::vector<std::pair<std::string, bool>> rows;
     for (int i = 0; i < n; i++) {
-        rows.push_back({prefix + std::to_string(i), i < n_correct});
+        rows.push_back({ prefix + std::to_string(i), i < n_correct });
     }
     return rows;
 }
@@ -48,7 +48,7 @@ TEST_CASE("sets about other questions are refused") {
 }
 
 TEST_CASE("mean and sample standard deviation") {
-    CHECK(spread({52.0, 53.0, 51.0}).mean == doctest::Approx(52.0));
-    CHECK(spread({52.0, 53.0, 51.0}).sd == doctest::Approx(1.0));
-    CHECK(spread({52.0}).sd == 0.0);
+    CHECK(spread({ 52.0, 53.0, 51.0 }).mean == doctest::Approx(52.0));
+    CHECK(spread({ 52.0, 53.0, 51.0 }).sd == doctest::Approx(1.0));
+    CHECK(spread({ 52.0 }).sd == 0.0);
 }

@@ -25,25 +25,26 @@ struct Sixteen {
         c.n_vocab      = 50;
         c.n_ctx_train  = 128;
         model          = random_backbone(c, GGML_TYPE_F32, 1, store);
-        rows           = store.add_host("rows", {c.n_embd, 2}, std::vector<float>(size_t(c.n_embd) * 2, 0.1f));
+        rows           = store.add_host("rows", { c.n_embd, 2 }, std::vector<float>(size_t(c.n_embd) * 2, 0.1f));
     }
 
     PenelopeMethod penelope(int start, int end) {
         SidecarConfig config;
-        config.interval_start = uint32_t(start);
-        config.interval_end   = uint32_t(end);
-        config.time_length    = 8;
-        config.adapter_length = 4;
+        config.interval_start         = uint32_t(start);
+        config.interval_end           = uint32_t(end);
+        config.time_length            = 8;
+        config.adapter_length         = 4;
         const PenelopeModules modules = random_modules(config, model.config.n_embd, 2, store);
         store.load();
-        return PenelopeMethod(modules, latent_shape(config), make_time_tables(modules, latent_shape(config), device, tables), 5);
+        return PenelopeMethod(modules, latent_shape(config),
+                              make_time_tables(modules, latent_shape(config), device, tables), 5);
     }
 
     int count(const Method & method, int n_steps) {
         ContextOptions options;
         options.n_rows = 64;
         Context context(model, device, options);
-        return method.fill(context, {{1, 2, 3, 4, 5}}, n_steps, 0).layer_applications;
+        return method.fill(context, { { 1, 2, 3, 4, 5 } }, n_steps, 0).layer_applications;
     }
 
     DeviceInfo  device;
@@ -55,7 +56,7 @@ struct Sixteen {
 } // namespace
 
 TEST_CASE("Penelope: L + (K + 1) r") {
-    Sixteen sixteen;
+    Sixteen              sixteen;
     const PenelopeMethod output_side = sixteen.penelope(11, 16);
     CHECK(sixteen.count(output_side, 0) == 21);
     CHECK(sixteen.count(output_side, 5) == 46);
