@@ -72,4 +72,23 @@ struct QuantizeOptions {
 };
 FileResult quantize_file(const QuantizeOptions & options);
 
+// A GGUF file leaves for another format. `as` says what comes out:
+//   penelope  a Penelope directory (and lora/ with a PEFT adapter), from a sidecar or bundle
+//   peft      a PEFT directory, from anything with LoRA pairs
+//   lora      a llama.cpp LoRA GGUF, from a sidecar or bundle
+//   merged    the backbone with the LoRA folded in, GGUF
+//   bundle    backbone and sidecar in one GGUF that runs alone
+//   hf        a Hugging Face checkpoint in F32, from a backbone
+// base_path is needed for peft, penelope with LoRA pairs, merged and bundle, unless the input is a bundle itself.
+struct ExportOptions {
+    std::string   in_path;
+    std::string   out_path;
+    std::string   as;
+    std::string   base_path;
+    std::string   type; // merged only; empty: each tensor keeps the type it has in the base
+    bool          force = false;
+    StreamOptions stream;
+};
+FileResult export_sidecar(const ExportOptions & options);
+
 } // namespace penelope

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "gguf/keys.h"
 
 #include <cstring>
 
@@ -24,6 +25,23 @@ void read_rows_f32(const GgufTensor & tensor, int64_t first, int64_t n, float * 
                                                 " cannot be read as numbers");
     }
     to_float(source, out, n * tensor.ne[0]);
+}
+
+BackboneShape read_backbone_shape(const GgufReader & gguf) {
+    const std::string architecture = gguf.get_str(keys::general_architecture);
+    if (architecture != "llama" && architecture != "qwen35") {
+        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
+                    "supported are 'llama' and 'qwen35'");
+    }
+    if (gguf.find_u32(keys::arch(architecture, keys::expert_count)).value_or(0) > 0) {
+        throw Error(ErrorKind::unsupported, gguf.path() + ": mixtures of experts are not supported");
+    }
+    BackboneShape shape;
+    shape.architecture = architecture;
+    shape.n_layer      = gguf.get_u32(keys::arch(architecture, keys::block_count));
+    shape.n_head       = gguf.get_u32(keys::arch(architecture, keys::head_count));
+    shape.n_head_kv    = gguf.find_u32(keys::arch(architecture, keys::head_count_kv)).value_or(shape.n_head);
+    return shape;
 }
 
 TensorJob gguf_job(const GgufReader & gguf, const GgufTensor & tensor, ggml_type type) {

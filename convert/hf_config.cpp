@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace penelope {
 
@@ -107,6 +109,18 @@ void parse_rope(const json & config, const std::string & path, HfLlamaConfig & o
     }
 }
 
+// 1e-05 instead of the double nearest to the float 1e-05f.
+double shortest_decimal(float value) {
+    char text[32];
+    for (int digits = 1; digits <= 9; digits++) {
+        std::snprintf(text, sizeof text, "%.*g", digits, double(value));
+        if (std::strtof(text, nullptr) == value) {
+            break;
+        }
+    }
+    return std::strtod(text, nullptr);
+}
+
 } // namespace
 
 HfLlamaConfig parse_hf_llama_config(const json & config, const std::string & path) {
@@ -171,7 +185,7 @@ HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf) {
     out.n_head_kv      = gguf.find_u32(key(keys::head_count_kv)).value_or(out.n_head);
     out.head_dim_given = gguf.has(key(keys::key_length));
     out.rms_epsilon    = gguf.get_f32(key(keys::layer_norm_rms_epsilon));
-    out.rope_theta     = double(gguf.find_f32(key(keys::rope_freq_base)).value_or(10000.0f));
+    out.rope_theta     = shortest_decimal(gguf.find_f32(key(keys::rope_freq_base)).value_or(10000.0f));
     if (out.n_head == 0 || out.n_head_kv == 0 || out.n_head % out.n_head_kv != 0 || out.n_embd == 0 || out.n_layer == 0) {
         fail(gguf.path(), "its layer or head counts are impossible");
     }
@@ -204,8 +218,7 @@ nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config) {
         out["head_dim"] = config.head_dim;
     }
     out["max_position_embeddings"] = config.n_context;
-    // Through the shortest decimal form: 1e-05 instead of the nearest double of the float.
-    out["rms_norm_eps"]        = json::parse(json(config.rms_epsilon).dump());
+    out["rms_norm_eps"]            = shortest_decimal(config.rms_epsilon);
     out["rope_theta"]          = config.rope_theta;
     out["vocab_size"]          = config.n_vocab;
     out["tie_word_embeddings"] = config.tied;

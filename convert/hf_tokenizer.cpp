@@ -19,8 +19,6 @@ using nlohmann::json;
 
 namespace {
 
-enum TokenType { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5 };
-
 struct SplitPattern {
     const char * pre;
     const char * regex;
@@ -126,9 +124,9 @@ bool looks_special(const std::string & text) {
 // The vocabulary by id while it is put together from several lists.
 class Vocabulary {
   public:
-    Vocabulary(uint32_t n_vocab, std::string path) : path_(std::move(path)), texts_(n_vocab), types_(n_vocab, unused), set_(n_vocab) {}
+    Vocabulary(uint32_t n_vocab, std::string path) : path_(std::move(path)), texts_(n_vocab), types_(n_vocab, TokenType::unused), set_(n_vocab) {}
 
-    void add(const json & id_value, const std::string & text, int32_t type) {
+    void add(const json & id_value, const std::string & text, TokenType type) {
         if (!id_value.is_number_integer() || id_value.get<int64_t>() < 0 || id_value.get<int64_t>() >= int64_t(texts_.size())) {
             throw Error(ErrorKind::format, path_ + ": token " + in_quotes(text) + " has an id outside the vocabulary of " +
                                                std::to_string(texts_.size()));
@@ -151,7 +149,7 @@ class Vocabulary {
         return it == ids_.end() ? std::nullopt : std::optional<int32_t>(int32_t(it->second));
     }
 
-    void move_to(HfTokenizer & out) {
+    void move_to(TokenizerData & out) {
         for (size_t id = 0; id < texts_.size(); id++) {
             if (!set_[id]) {
                 texts_[id] = "[PAD" + std::to_string(id) + "]";
@@ -160,14 +158,14 @@ class Vocabulary {
                 }
             }
         }
-        out.tokens      = std::move(texts_);
-        out.token_types = std::move(types_);
+        out.tokens = std::move(texts_);
+        out.types  = std::move(types_);
     }
 
   private:
     std::string                             path_;
     std::vector<std::string>                texts_;
-    std::vector<int32_t>                    types_;
+    std::vector<TokenType>                  types_;
     std::vector<bool>                       set_;
     std::unordered_map<std::string, size_t> ids_;
 };
@@ -179,7 +177,7 @@ void add_added_token(Vocabulary & vocabulary, const json & id, const json & toke
     }
     const std::string text    = content.get<std::string>();
     const bool        special = flag_field(token, "special", false) || looks_special(text);
-    vocabulary.add(id, text, special ? control : user_defined);
+    vocabulary.add(id, text, special ? TokenType::control : TokenType::user_defined);
 }
 
 json id_from_text(const std::string & text, const std::string & path) {
@@ -231,7 +229,7 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
         source = field(read_json_file((dir / "chat_template.json").string()), "chat_template");
     }
     if (source.is_string()) {
-        out.chat_template = source.get<std::string>();
+        out.data.chat_template = source.get<std::string>();
         return;
     }
     if (!source.is_array()) {
@@ -241,7 +239,7 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
         const std::string name = text_field(entry, "name");
         const std::string text = text_field(entry, "template");
         if (name == "default") {
-            out.chat_template = text;
+            out.data.chat_template = text;
         } else if (!name.empty()) {
             out.named_templates.emplace_back(name, text);
         }
@@ -249,16 +247,16 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
 }
 
 void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_config, const json & special_map,
-                      const HfLlamaConfig & config, const json & generation_config, HfTokenizer & out) {
+                      const HfLlamaConfig & config, const json & generation_config, TokenizerData & out) {
     out.bos = special_id(vocabulary, tokenizer_config, special_map, "bos_token");
     out.eos = special_id(vocabulary, tokenizer_config, special_map, "eos_token");
-    out.pad = special_id(vocabulary, tokenizer_config, special_map, "pad_token");
-    out.unk = special_id(vocabulary, tokenizer_config, special_map, "unk_token");
+    out.padding = special_id(vocabulary, tokenizer_config, special_map, "pad_token");
+    out.unknown = special_id(vocabulary, tokenizer_config, special_map, "unk_token");
     if (!out.bos) {
         out.bos = config.bos_token_id;
     }
-    if (!out.pad) {
-        out.pad = config.pad_token_id;
+    if (!out.padding) {
+        out.padding = config.pad_token_id;
     }
 
     std::vector<int32_t> ends = config.eos_token_ids;
@@ -286,6 +284,15 @@ void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_conf
 
 } // namespace
 
+const char * split_regex(const std::string & pre) {
+    for (const auto & known : k_split_patterns) {
+        if (pre == known.pre) {
+            return known.regex;
+        }
+    }
+    return nullptr;
+}
+
 HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & config) {
     const fs::path    root = dir;
     const std::string path = (root / "tokenizer.json").string();
@@ -303,9 +310,11 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & con
         throw Error(ErrorKind::unsupported, path + ": not a byte-level BPE tokenizer");
     }
 
-    HfTokenizer out;
-    bool        ignore_merges = false;
-    out.pre                   = recognise_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path, ignore_merges);
+    HfTokenizer     result;
+    TokenizerData & out           = result.data;
+    bool            ignore_merges = false;
+    out.source                    = path;
+    out.pre                       = recognise_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path, ignore_merges);
     if (flag_field(model, "ignore_merges", false) != ignore_merges) {
         throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
     }
@@ -317,7 +326,7 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & con
 
     Vocabulary vocabulary(config.n_vocab, path);
     for (const auto & [text, id] : vocab.items()) {
-        vocabulary.add(id, text, normal);
+        vocabulary.add(id, text, TokenType::normal);
     }
     for (const auto & token : field(tokenizer, "added_tokens")) {
         add_added_token(vocabulary, field(token, "id"), token, path);
@@ -331,39 +340,19 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & con
 
     read_special_ids(vocabulary, tokenizer_config, special_map, config, generation_config, out);
     vocabulary.move_to(out);
-    for (const auto & id : {out.bos, out.eos, out.eot, out.eom, out.pad, out.unk}) {
+    for (const auto & id : {out.bos, out.eos, out.eot, out.eom, out.padding, out.unknown}) {
         if (id && (*id < 0 || size_t(*id) >= out.tokens.size())) {
             throw Error(ErrorKind::format, dir + ": special token id " + std::to_string(*id) + " is outside the vocabulary");
         }
     }
     const bool template_bos = out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);
     out.add_bos             = flag_field(tokenizer_config, "add_bos_token", template_bos);
-    read_chat_templates(root, tokenizer_config, out);
-    return out;
+    read_chat_templates(root, tokenizer_config, result);
+    return result;
 }
 
 void write_tokenizer_keys(GgufWriter & writer, const HfTokenizer & tokenizer) {
-    writer.set_str(keys::tokenizer_model, "gpt2");
-    writer.set_str(keys::tokenizer_pre, tokenizer.pre);
-    writer.set_str_array(keys::tokenizer_tokens, tokenizer.tokens);
-    writer.set_i32_array(keys::tokenizer_token_type, tokenizer.token_types);
-    writer.set_str_array(keys::tokenizer_merges, tokenizer.merges);
-
-    const std::pair<const char *, std::optional<int32_t>> ids[] = {
-        {keys::tokenizer_bos_token_id, tokenizer.bos},     {keys::tokenizer_eos_token_id, tokenizer.eos},
-        {keys::tokenizer_eot_token_id, tokenizer.eot},     {keys::tokenizer_eom_token_id, tokenizer.eom},
-        {keys::tokenizer_padding_token_id, tokenizer.pad}, {keys::tokenizer_unknown_token_id, tokenizer.unk},
-    };
-    for (const auto & [key, id] : ids) {
-        if (id) {
-            writer.set_u32(key, uint32_t(*id));
-        }
-    }
-    writer.set_bool(keys::tokenizer_add_bos_token, tokenizer.add_bos);
-
-    if (!tokenizer.chat_template.empty()) {
-        writer.set_str(keys::tokenizer_chat_template, tokenizer.chat_template);
-    }
+    write_tokenizer_data(writer, tokenizer.data);
     std::vector<std::string> names;
     for (const auto & [name, text] : tokenizer.named_templates) {
         writer.set_str(keys::tokenizer_named_chat_template(name), text);

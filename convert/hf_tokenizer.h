@@ -5,8 +5,8 @@
 // an Error, since a file with the wrong splits would load and answer nonsense.
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include "text/tokenizer_data.h"
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,25 +17,15 @@ class GgufWriter;
 struct HfLlamaConfig;
 
 struct HfTokenizer {
-    std::string              pre;         // GGUF's name of the split pattern: "llama-bpe", "smollm", ...
-    std::vector<std::string> tokens;      // n_vocab, gaps filled with "[PADi]"
-    std::vector<int32_t>     token_types; // GGUF token types
-    std::vector<std::string> merges;      // "left right"
-
-    std::optional<int32_t> bos;
-    std::optional<int32_t> eos;
-    std::optional<int32_t> eot; // further ids that end a turn
-    std::optional<int32_t> eom;
-    std::optional<int32_t> pad;
-    std::optional<int32_t> unk;
-    bool                   add_bos = false;
-
-    std::string                                      chat_template; // may be empty
-    std::vector<std::pair<std::string, std::string>> named_templates;
+    TokenizerData                                    data; // n_vocab tokens, gaps filled with "[PADi]"
+    std::vector<std::pair<std::string, std::string>> named_templates; // chat templates besides the default one
 };
 
 // `config` supplies the vocabulary size and the ids the tokenizer files leave out.
 HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & config);
+
+// The Split pattern tokenizer.json has for a GGUF name, or null when it has none (SmolLM and GPT-2 split otherwise).
+const char * split_regex(const std::string & pre);
 
 void write_tokenizer_keys(GgufWriter & writer, const HfTokenizer & tokenizer);
 

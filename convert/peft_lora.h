@@ -14,6 +14,7 @@
 namespace penelope {
 
 class GgufReader;
+class OutputDir;
 
 struct PeftPair {
     std::string               base_tensor; // "blk.0.attn_q.weight"
@@ -36,7 +37,8 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base);
 // Two jobs per pair: "<base tensor>.lora_a" [n_in, rank] and "<base tensor>.lora_b" [rank, n_out]. F32, to be retyped.
 std::vector<TensorJob> lora_jobs(const PeftLora & lora);
 
-// Writes the pairs of a LoRA or sidecar GGUF as a PEFT directory. The directory is made; its files must not exist.
-void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name, const std::string & dir, bool force);
+// Writes the pairs of a LoRA or sidecar GGUF as PEFT files, "<prefix>adapter_config.json" and its weights in F32.
+void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name, OutputDir & out,
+                     const std::string & prefix);
 
 } // namespace penelope

@@ -19,23 +19,6 @@ bool is_adapter_tensor(const std::string & name) {
     return is_lora_tensor(name) || is_module_tensor(name);
 }
 
-BackboneShape backbone_shape(const GgufReader & gguf) {
-    const std::string architecture = gguf.get_str(keys::general_architecture);
-    if (architecture != "llama" && architecture != "qwen35") {
-        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
-                    "supported are 'llama' and 'qwen35'");
-    }
-    if (gguf.find_u32(keys::arch(architecture, keys::expert_count)).value_or(0) > 0) {
-        throw Error(ErrorKind::unsupported, gguf.path() + ": mixtures of experts are not supported");
-    }
-    BackboneShape shape;
-    shape.architecture = architecture;
-    shape.n_layer      = gguf.get_u32(keys::arch(architecture, keys::block_count));
-    shape.n_head       = gguf.get_u32(keys::arch(architecture, keys::head_count));
-    shape.n_head_kv    = gguf.find_u32(keys::arch(architecture, keys::head_count_kv)).value_or(shape.n_head);
-    return shape;
-}
-
 // A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
 std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type, const std::vector<TypeOverride> & overrides) {
     std::vector<TensorFacts> backbone;
@@ -45,7 +28,7 @@ std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & f
     }
     OverrideList patterns(overrides);
     const auto   backbone_choices =
-        backbone.empty() ? std::vector<TypeChoice>() : choose_backbone_types(backbone, file_type, backbone_shape(gguf), patterns);
+        backbone.empty() ? std::vector<TypeChoice>() : choose_backbone_types(backbone, file_type, read_backbone_shape(gguf), patterns);
     const auto adapter_choices = choose_adapter_types(adapter, file_type, patterns);
     patterns.require_all_used();
 

@@ -165,6 +165,22 @@ void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config) {
     writer.set_str(keys::adapter_type, k_adapter_type);
 }
 
+void remove_sidecar_keys(GgufWriter & writer) {
+    for (const char * key :
+         {keys::penelope_version, keys::penelope_method, keys::penelope_interval_start, keys::penelope_interval_end, keys::penelope_memory_count,
+          keys::penelope_readout_count, keys::penelope_time_length, keys::penelope_adapter_length, keys::penelope_transition,
+          keys::penelope_k_max, keys::penelope_k_default, keys::penelope_prompt_template, keys::penelope_answer_prefix, keys::penelope_task,
+          keys::penelope_base_name, keys::penelope_base_architecture, keys::penelope_base_block_count, keys::penelope_base_embedding_length,
+          keys::penelope_base_vocab_size, keys::penelope_base_tokens_sha256, keys::adapter_lora_alpha, keys::penelope_train_config,
+          keys::penelope_eval_results}) {
+        writer.remove(key);
+    }
+}
+
+void write_bundle_identity(GgufWriter & writer) {
+    writer.set_str(keys::general_type, k_bundle_type);
+}
+
 std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d) {
     if (config.method == "coconut") {
         return {{"coconut.token.rows", {d, 2}}}; // start, end

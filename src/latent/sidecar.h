@@ -62,6 +62,10 @@ SidecarConfig read_sidecar_config(const GgufReader & file);
 void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config);
 // general.type = adapter, adapter.type = penelope, general.architecture = that of the base.
 void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config);
+// Takes out all that write_sidecar_keys() sets.
+void remove_sidecar_keys(GgufWriter & writer);
+// general.type of a bundle; for a writer that already has the keys of the backbone.
+void write_bundle_identity(GgufWriter & writer);
 
 struct TensorShape {
     std::string          name;

@@ -1,0 +1,30 @@
+// A directory of files that appears complete or not at all.
+//
+// Files are written into a hidden directory beside the target. commit() renames it, or, when the target exists already, moves
+// the files into it one by one; without commit() everything is removed. A file of the same name in the target needs `force`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class OutputDir {
+  public:
+    OutputDir(const std::string & path, bool force);
+    ~OutputDir();
+    OutputDir(const OutputDir &)             = delete;
+    OutputDir & operator=(const OutputDir &) = delete;
+
+    // Where to write the file `name` ("config.json", "lora/adapter_config.json") for now.
+    std::string file(const std::string & name);
+    void        commit();
+
+  private:
+    std::string              path_;
+    std::string              temp_;
+    bool                     force_;
+    std::vector<std::string> names_;
+};
+
+} // namespace penelope
