@@ -9,6 +9,7 @@ int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
 int cmd_data(const Options & options, Terminal & terminal);
 int cmd_bench(const Options & options, Terminal & terminal);
+int cmd_eval(const Options & options, Terminal & terminal);
 
 const std::vector<Command> & command_table() {
     static const std::vector<Command> table = {
@@ -53,6 +54,18 @@ const std::vector<Command> & command_table() {
           "penelope data listops --out data/listops --seed 1\n"
           "penelope data audit data/listops\n",
           cmd_data },
+        { "eval", "Score a model on the questions of a task",
+          "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
+          "-m BASE --seed-runs A --seed-runs B --data FILE [-K N]\n"
+          "--compare A.jsonl --compare B.jsonl [-K N]",
+          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. "
+          "Latency leaves\n"
+          "out loading and tokenizing; questions answered side by side share their time. --compare gives the paired "
+          "difference\n"
+          "in exact match with a 95 % bootstrap interval over the questions.\n",
+          "penelope eval -m base.gguf --sidecar listops.gguf --data test.jsonl -K 0-6\n"
+          "penelope eval --compare k0.jsonl --compare k5.jsonl\n",
+          cmd_eval },
         { "bench", "Measure how fast a model reads, thinks and writes",
           "-m BASE [--sidecar FILE] [options]\n--shape NAME --type T [options]",
           "Plain rows: ppN reads N tokens, tgN writes N tokens. With --methods: latent is everything before the first "

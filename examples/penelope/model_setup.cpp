@@ -81,9 +81,13 @@ ggml_type parse_kv_type(const std::string & name) {
 }
 
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal) {
+    return load_engine(options, terminal, options.text("sidecar"));
+}
+
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & sidecar) {
     LoadOptions load;
     load.base    = options.required("model");
-    load.sidecar = options.text("sidecar");
+    load.sidecar = sidecar;
     load.device  = options.text("device");
     for (const std::string & value : options.list("lora")) {
         add_loras(value, load.loras);

@@ -150,7 +150,19 @@ const std::vector<OptionRow> & option_table() {
         { "repetitions", "-r", integer, "N", "5", "1..1000", g_measuring, "bench", "measured runs; one more to warm up" },
         { "format", "-o --output", choice, "FORMAT", "md", "md|csv|json", g_output, "bench", "form of the table" },
 
-        { "force", "", flag, "", "", "", g_output, "run convert quantize export data", "replace existing files" },
+        // Evaluation.
+        { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
+        { "task", "", text, "NAME", "", "", g_data, "eval", "listops, prosqa or prontoqa (default: told by the questions)" },
+        { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
+        { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars of several training runs, each scored; may be repeated", true },
+        { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass (default: the sidecar's k_default)" },
+        { "cot", "", flag, "", "", "", g_generation, "eval", "answer with visible steps, using only the sidecar's LoRA" },
+        { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
+        { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side; 1 measures the latency of single questions" },
+        { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
+        { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "twice: the paired difference of two files of predictions", true },
+
+        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval", "replace existing files" },
 
         // General.
         { "threads", "-t", integer, "N", "0", "0..1024", g_general, "*", "threads; 0: the physical cores available" },
