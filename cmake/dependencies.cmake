@@ -5,7 +5,7 @@ set(missing_packages "")
 
 # penelope_need(NAME DEBIAN_PACKAGE FOUND): notes NAME as missing unless FOUND is true.
 macro(penelope_need name debian_package found)
-  if(NOT ${found})
+  if(NOT "${found}")
     list(APPEND missing_names "${name}")
     list(APPEND missing_packages ${debian_package})
   endif()
