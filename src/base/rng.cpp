@@ -32,8 +32,8 @@ PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key) {
 
 uint64_t stream_id(std::string_view purpose, uint64_t index) {
     // 64-bit FNV-1a over the name and the eight bytes of the index.
-    uint64_t hash = 0xCBF29CE484222325;
-    const auto add = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001B3; };
+    uint64_t   hash = 0xCBF29CE484222325;
+    const auto add  = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001B3; };
     for (const char c : purpose) {
         add(static_cast<uint8_t>(c));
     }
@@ -107,7 +107,7 @@ int Rng::poisson(double mean) {
     int          k    = 0;
     while (u >= sum) {
         ++k;
-        term = term * mean / k;
+        term              = term * mean / k;
         const double next = sum + term;
         if (next == sum && k > mean) {
             break; // the rest of the tail is below the resolution of u

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <system_error>
 #include <unordered_map>
 
 namespace penelope {
@@ -57,13 +58,14 @@ class Findings {
 };
 
 // Notes an example under a key that no other may have.
-void check_unique(std::unordered_map<std::string, Place> & seen, const std::string & key, const Place & place, const char * key_name,
-                  Findings & findings) {
+void check_unique(std::unordered_map<std::string, Place> & seen, const std::string & key, const Place & place,
+                  const char * key_name, Findings & findings) {
     const auto [earlier, is_new] = seen.emplace(key, place);
     if (!is_new) {
         const std::string here  = to_text(place);
         const std::string there = to_text(earlier->second);
-        findings.add({ { key_name, key }, { "in", here }, { "and", there } }, in_quotes(key) + " in " + here + " and " + there);
+        findings.add({ { key_name, key }, { "in", here }, { "and", there } },
+                     in_quotes(key) + " in " + here + " and " + there);
     }
 }
 
@@ -79,11 +81,12 @@ const Task * recognize_all(const std::vector<NamedExamples> & files) {
     return task;
 }
 
-OrderedJson count_facets(const Task & task, const std::vector<Example> & examples) {
+// Empty without a task.
+OrderedJson count_facets(const Task * task, const std::vector<Example> & examples) {
     std::vector<std::string>                                           names; // in the order the task gives them
     std::map<std::string, std::map<std::string, size_t, ShorterFirst>> counts;
     for (const Example & example : examples) {
-        for (const auto & [name, value] : task.facets(example)) {
+        for (const auto & [name, value] : task != nullptr ? task->facets(example) : Facets()) {
             if (counts.find(name) == counts.end()) {
                 names.push_back(name);
             }
@@ -101,22 +104,30 @@ OrderedJson count_facets(const Task & task, const std::vector<Example> & example
 }
 
 Error to_error(const AuditReport & report) {
-    return Error(ErrorKind::format, "audit: " + report.problem, "remove the repeated or broken examples, or generate the data again");
+    return Error(ErrorKind::format, "audit: " + report.problem,
+                 "remove the repeated or broken examples, or generate the data again");
 }
 
 std::vector<std::filesystem::path> data_files(const std::filesystem::path & path) {
-    if (!std::filesystem::is_directory(path)) {
+    std::error_code ignored; // what is wrong with a path that is no folder is for reading it to say
+    if (!std::filesystem::is_directory(path, ignored)) {
         return { path };
     }
     std::vector<std::filesystem::path> files;
-    for (const auto & entry : std::filesystem::directory_iterator(path)) {
+    std::error_code                    error;
+    for (const auto & entry : std::filesystem::directory_iterator(path, error)) {
         const std::string extension = entry.path().extension().string();
-        if (entry.is_regular_file() && (extension == ".jsonl" || extension == ".json") && entry.path().filename() != "audit.json") {
+        if (entry.is_regular_file(error) && (extension == ".jsonl" || extension == ".json") &&
+            entry.path().filename() != "audit.json") {
             files.push_back(entry.path());
         }
     }
+    if (error) {
+        throw Error(ErrorKind::io, path.string() + ": " + error.message());
+    }
     if (files.empty()) {
-        throw Error(ErrorKind::not_found, path.string() + ": no data files in this folder", "data files end in .jsonl or .json");
+        throw Error(ErrorKind::not_found, path.string() + ": no data files in this folder",
+                    "data files end in .jsonl or .json");
     }
     std::sort(files.begin(), files.end());
     return files;
@@ -139,9 +150,10 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
         Sha256 all_questions;
         size_t number = 0;
         for (const Example & example : file.examples) {
-            const Place       place      = { &file.name, ++number };
-            const std::string normalized = task != nullptr ? task->normalize(example.question) : normalize_text(example.question);
-            const std::string hash       = sha256_hex(normalized);
+            const Place       place = { &file.name, ++number };
+            const std::string normalized =
+                task != nullptr ? task->normalize(example.question) : normalize_text(example.question);
+            const std::string hash = sha256_hex(normalized);
             all_questions.add(hash);
             check_unique(ids, example.id, place, "id", repeated_ids);
             check_unique(questions, hash, place, "question_sha256", repeated_questions);
@@ -150,11 +162,10 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
                                        in_quotes(example.answer) + " in " + to_text(place));
             }
         }
-        OrderedJson entry = { { "file", file.name }, { "n", file.examples.size() }, { "questions_sha256", all_questions.hex() } };
-        if (task != nullptr) {
-            entry["counts"] = count_facets(*task, file.examples);
-        }
-        file_list.push_back(std::move(entry));
+        file_list.push_back({ { "file", file.name },
+                              { "n", file.examples.size() },
+                              { "questions_sha256", all_questions.hex() },
+                              { "counts", count_facets(task, file.examples) } });
         n_total += file.examples.size();
     }
 
@@ -167,7 +178,7 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
     report.ok   = report.problem.empty();
     report.json = { { "status", report.ok ? "ok" : "error" } };
     if (!report.ok) {
-        const Error error = to_error(report);
+        const Error error      = to_error(report);
         report.json["kind"]    = error_kind_name(error.kind);
         report.json["message"] = error.message();
         report.json["hint"]    = error.hint;

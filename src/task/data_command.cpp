@@ -28,7 +28,8 @@ OrderedJson options_json(const DatasetOptions & options) {
 
 void refuse_existing(const fs::path & out_dir) {
     for (const char * name : { "train.jsonl", "valid.jsonl", "test.jsonl", "audit.json" }) {
-        if (fs::exists(out_dir / name)) {
+        std::error_code ignored; // a folder that cannot be looked into fails when it is written to
+        if (fs::exists(out_dir / name, ignored)) {
             throw Error(ErrorKind::usage, (out_dir / name).string() + ": exists already", "--force replaces it");
         }
     }
@@ -38,7 +39,8 @@ void make_folder(const fs::path & folder) {
     std::error_code error;
     fs::create_directories(folder, error);
     if (error || !fs::is_directory(folder)) {
-        throw Error(ErrorKind::io, folder.string() + ": cannot be made a folder" + (error ? ": " + error.message() : ""));
+        throw Error(ErrorKind::io,
+                    folder.string() + ": cannot be made a folder" + (error ? ": " + error.message() : ""));
     }
 }
 
@@ -81,7 +83,11 @@ AuditReport write_dataset(const Task & task, const DatasetOptions & options, con
         file->commit();
     }
     for (const fs::path & path : obsolete) {
-        fs::remove(path);
+        std::error_code error;
+        fs::remove(path, error);
+        if (error) {
+            throw Error(ErrorKind::io, path.string() + ": cannot be removed: " + error.message());
+        }
     }
     return report;
 }

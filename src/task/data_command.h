@@ -14,7 +14,8 @@ namespace penelope {
 // audit.json is the audit's report with the options that made the data under "options".
 // Throws Error as generate and require_clean do, and usage when one of the files exists already and force is not given;
 // nothing is generated or written in that case. With force an old file of a split that is now empty is removed.
-AuditReport write_dataset(const Task & task, const DatasetOptions & options, const std::filesystem::path & out_dir, bool force);
+AuditReport write_dataset(const Task & task, const DatasetOptions & options, const std::filesystem::path & out_dir,
+                          bool force);
 
 // The hashes of the questions in these files, for DatasetOptions::excluded: data made with them shares no question with the
 // files. Throws Error as read_examples does.

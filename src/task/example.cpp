@@ -7,13 +7,15 @@
 
 #include <algorithm>
 #include <fstream>
+#include <system_error>
 #include <unordered_map>
 
 namespace penelope {
 
 namespace {
 
-constexpr const char * format_hint = "one object {\"id\", \"question\", \"steps\": [..], \"answer\"} a line, or one JSON array of such objects";
+constexpr const char * format_hint =
+    "one object {\"id\", \"question\", \"steps\": [..], \"answer\"} a line, or one JSON array of such objects";
 
 Error bad_example(const std::string & where, const std::string & why) {
     return Error(ErrorKind::format, where + ": " + why, format_hint);
@@ -60,7 +62,8 @@ std::vector<std::string> required_steps(const Json & object, const std::string &
     std::vector<std::string> steps;
     for (const Json & step : *field) {
         if (!step.is_string()) {
-            throw bad_example(where, "step " + std::to_string(steps.size() + 1) + " must be a string, not " + step.type_name());
+            throw bad_example(where, "step " + std::to_string(steps.size() + 1) + " must be a string, not " +
+                                         step.type_name());
         }
         steps.push_back(step);
     }
@@ -131,10 +134,12 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
 }
 
 std::string read_text(const std::filesystem::path & path) {
-    if (!std::filesystem::exists(path)) {
+    std::error_code error;
+    const auto      type = std::filesystem::status(path, error).type();
+    if (type == std::filesystem::file_type::not_found) {
         throw Error(ErrorKind::not_found, path.string() + ": no such file");
     }
-    if (std::filesystem::is_directory(path)) {
+    if (type == std::filesystem::file_type::directory) {
         throw Error(ErrorKind::usage, path.string() + ": is a directory", "name a .jsonl or .json file");
     }
     std::ifstream stream(path, std::ios::binary); // a stream rather than a mapping, so that pipes work
@@ -153,12 +158,13 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
         throw Error(ErrorKind::format, name + ": is compressed", "unpack it with gunzip first");
     }
     const std::string byte_order_mark = "\xef\xbb\xbf";
-    const size_t      begin = text.rfind(byte_order_mark, 0) == 0 ? byte_order_mark.size() : 0;
-    const size_t      first = text.find_first_not_of(" \t\r\n", begin);
+    const size_t      begin           = text.rfind(byte_order_mark, 0) == 0 ? byte_order_mark.size() : 0;
+    const size_t      first           = text.find_first_not_of(" \t\r\n", begin);
     if (first == std::string::npos) {
         throw bad_example(name, "the file is empty");
     }
-    std::vector<Placed> placed = text[first] == '[' ? parse_array(text, name, stem) : parse_lines(text.substr(begin), name, stem);
+    std::vector<Placed> placed =
+        text[first] == '[' ? parse_array(text, name, stem) : parse_lines(text.substr(begin), name, stem);
     if (placed.empty()) {
         throw bad_example(name, "there are no examples in the array");
     }
@@ -167,7 +173,9 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
         for (const Placed & item : placed) {
             const auto [earlier, is_new] = by_id.emplace(item.example.id, &item);
             if (!is_new) {
-                throw Error(ErrorKind::format, item.where + ": the id " + in_quotes(item.example.id) + " occurs already in " + earlier->second->where,
+                throw Error(ErrorKind::format,
+                            item.where + ": the id " + in_quotes(item.example.id) + " occurs already in " +
+                                earlier->second->where,
                             "ids must be different; leave them out to have the examples numbered");
             }
         }
@@ -187,9 +195,10 @@ std::vector<Example> read_examples(const std::filesystem::path & path, IdCheck i
 std::string examples_to_jsonl(const std::vector<Example> & examples) {
     std::string text;
     for (const Example & example : examples) {
-        const OrderedJson object = {
-            { "id", example.id }, { "question", example.question }, { "steps", example.steps }, { "answer", example.answer }
-        };
+        const OrderedJson object = { { "id", example.id },
+                                     { "question", example.question },
+                                     { "steps", example.steps },
+                                     { "answer", example.answer } };
         text += dump_json(object) + "\n";
     }
     return text;

@@ -5,7 +5,8 @@
 
 namespace penelope {
 
-double best_constant_share(const std::vector<Example> & examples, const std::function<std::string(const Example &)> & group) {
+double best_constant_share(const std::vector<Example> &                        examples,
+                           const std::function<std::string(const Example &)> & group) {
     std::map<std::string, std::map<std::string, size_t>> answers;
     for (const Example & example : examples) {
         answers[group(example)][example.answer]++;

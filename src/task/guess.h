@@ -9,7 +9,8 @@ namespace penelope {
 
 // The best constant answer is chosen for each group on these very examples, at least one; one group for all: the share of
 // the most frequent answer.
-double best_constant_share(const std::vector<Example> & examples, const std::function<std::string(const Example &)> & group);
+double best_constant_share(const std::vector<Example> &                        examples,
+                           const std::function<std::string(const Example &)> & group);
 
 double majority_share(const std::vector<Example> & examples);
 

@@ -13,7 +13,7 @@ namespace penelope {
 namespace {
 
 constexpr DepthRange possible_depths = { 1, 64 };
-constexpr int        max_rejections  = 200'000; // draws of a depth in a row that fill no cell before we give up
+constexpr int        max_rejections  = 50'000; // draws of a depth in a row that fill no cell before we give up
 
 struct Node {
     int               op    = -1; // index into listops_operators; -1 = a digit
@@ -29,7 +29,7 @@ Node draw_digit(Rng & rng) {
 
 Node draw_expression(int depth, double branch_p, Rng & rng) {
     Node node;
-    node.op = static_cast<int>(rng.below(listops_operators.size()));
+    node.op                    = static_cast<int>(rng.below(listops_operators.size()));
     const uint64_t n_arguments = 2 + rng.below(3);
     const uint64_t spine       = depth > 1 ? rng.below(n_arguments) : n_arguments;
     for (uint64_t i = 0; i < n_arguments; ++i) {
@@ -98,7 +98,8 @@ std::vector<size_t> even_parts(size_t n, size_t k, size_t first = 0) {
     return parts;
 }
 
-std::vector<Example> fill_cells(const SplitRequest & request, const DatasetOptions & options, QuestionSet & seen, Rng & rng) {
+std::vector<Example> fill_cells(const SplitRequest & request, const DatasetOptions & options, QuestionSet & seen,
+                                Rng & rng) {
     const std::vector<ListopsCell> cells = listops_cells(request.n, request.depth, options.depth);
     std::vector<Example>           examples;
     for (size_t first = 0; first < cells.size(); first += 10) {

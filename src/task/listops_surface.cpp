@@ -32,7 +32,8 @@ Surface read_surface(const std::string & question) {
     }
     const size_t      name_end = std::min(question.find_first_of(" []", i + 1), question.size());
     const std::string name     = question.substr(i + 1, name_end - i - 1);
-    surface.op = static_cast<size_t>(std::find(listops_operators.begin(), listops_operators.end(), name) - listops_operators.begin());
+    surface.op = static_cast<size_t>(std::find(listops_operators.begin(), listops_operators.end(), name) -
+                                     listops_operators.begin());
     for (; i < question.size(); ++i) {
         const char c = question[i];
         if (c == '[') {
@@ -55,8 +56,8 @@ std::string operator_name(const Example & example) {
 
 // The most likely value if every hidden argument were a uniform digit; the smallest of several.
 int likeliest_value(const Surface & surface) {
-    std::array<int, 10> counts = {};
-    std::vector<int>    values = surface.digits;
+    std::array<int, 10> counts   = {};
+    std::vector<int>    values   = surface.digits;
     const size_t        n_shown  = values.size();
     const int           n_hidden = std::min(surface.n_hidden, max_hidden);
     int                 n_cases  = 1;

@@ -21,11 +21,13 @@ constexpr double negated_side_p  = 1.0 / 3;
 
 constexpr const char * query_opening = "True or false: ";
 
-constexpr std::array<const char *, 17> concepts = { "wumpus", "yumpus", "zumpus",  "dumpus",  "rompus", "numpus",
-                                                    "tumpus", "vumpus", "impus",   "jompus",  "gorpus", "shumpus",
+constexpr std::array<const char *, 17> concepts = { "wumpus", "yumpus",  "zumpus",  "dumpus", "rompus", "numpus",
+                                                    "tumpus", "vumpus",  "impus",   "jompus", "gorpus", "shumpus",
                                                     "lempus", "sterpus", "grimpus", "lorpus", "brimpus" };
 
-constexpr std::array<const char *, 9> people = { "Fae", "Rex", "Sally", "Max", "Alex", "Sam", "Polly", "Stella", "Wren" };
+constexpr std::array<const char *, 9> people = {
+    "Fae", "Rex", "Sally", "Max", "Alex", "Sam", "Polly", "Stella", "Wren"
+};
 
 const std::vector<std::vector<const char *>> & property_families() {
     static const std::vector<std::vector<const char *>> families = {
@@ -165,10 +167,11 @@ Example draw_prontoqa_example(int n_hops, Rng & rng) {
 Dataset generate_prontoqa(const DatasetOptions & options) {
     return generate_splits("prontoqa", options, possible_depths, normalize_text,
                            [](const SplitRequest & request, QuestionSet & seen, Rng & rng) {
-                               return fill_by_drawing(request, seen, rng, [](const SplitRequest & split, Rng & split_rng) {
-                                   const int n_hops = draw_depth(split.depth, split_rng);
-                                   return draw_prontoqa_example(n_hops, split_rng);
-                               });
+                               return fill_by_drawing(request, seen, rng,
+                                                      [](const SplitRequest & split, Rng & split_rng) {
+                                                          const int n_hops = draw_depth(split.depth, split_rng);
+                                                          return draw_prontoqa_example(n_hops, split_rng);
+                                                      });
                            });
 }
 

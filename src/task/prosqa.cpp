@@ -20,14 +20,15 @@ constexpr double mean_parents    = 1.5;
 constexpr double first_family_p  = 0.35; // parents from node 0's family only
 constexpr double second_family_p = 0.80; // up to here: from node 1's family only; beyond: from all nodes
 
-constexpr std::array<const char *, 17> entities = { "Alex",  "Bob",   "Carol", "Davis", "Eva",   "Fae",    "Gabriel", "Jack", "Max",
-                                                    "Oliver", "Polly", "Rex",  "Sally", "Sam",   "Stella", "Tom",     "Wren" };
+constexpr std::array<const char *, 17> entities = { "Alex",    "Bob",  "Carol",  "Davis",  "Eva",   "Fae",
+                                                    "Gabriel", "Jack", "Max",    "Oliver", "Polly", "Rex",
+                                                    "Sally",   "Sam",  "Stella", "Tom",    "Wren" };
 
 constexpr std::array<const char *, 38> concepts = {
-    "bompus", "boompus", "brimpus", "chorpus", "dumpus",  "felpus",  "fompus", "gerpus",   "gorpus", "grimpus",
-    "gwompus", "hilpus", "impus",   "jelpus",  "jompus",  "kerpus",  "lempus", "lorpus",   "numpus", "quimpus",
-    "rempus", "rompus",  "rorpus",  "scrompus", "shumpus", "sterpus", "storpus", "terpus", "timpus", "tumpus",
-    "vumpus", "worpus",  "wumpus",  "yerpus",  "yimpus",  "yumpus",  "zhorpus", "zumpus",
+    "bompus",  "boompus", "brimpus", "chorpus",  "dumpus",  "felpus",  "fompus",  "gerpus", "gorpus", "grimpus",
+    "gwompus", "hilpus",  "impus",   "jelpus",   "jompus",  "kerpus",  "lempus",  "lorpus", "numpus", "quimpus",
+    "rempus",  "rompus",  "rorpus",  "scrompus", "shumpus", "sterpus", "storpus", "terpus", "timpus", "tumpus",
+    "vumpus",  "worpus",  "wumpus",  "yerpus",   "yimpus",  "yumpus",  "zhorpus", "zumpus",
 };
 
 // Parents and labels of all n_nodes nodes, isolated ones included.
@@ -37,10 +38,10 @@ ProsqaGraph draw_families(Rng & rng) {
     graph.labels = { 1, 2 };
     std::vector<int> depth(2, 0); // shortest distance from a node without parents
     for (int node = 2; node < n_nodes; ++node) {
-        const int        n_wanted = rng.poisson(mean_parents);
-        const double     r        = rng.uniform();
-        const int        family   = r <= first_family_p ? 1 : r <= second_family_p ? 2 : 0;
-        std::vector<int> candidates;
+        const int           n_wanted = rng.poisson(mean_parents);
+        const double        r        = rng.uniform();
+        const int           family   = r <= first_family_p ? 1 : r <= second_family_p ? 2 : 0;
+        std::vector<int>    candidates;
         std::vector<double> weights;
         for (int other = 0; other < node; ++other) {
             const size_t i = static_cast<size_t>(other);
@@ -52,10 +53,11 @@ ProsqaGraph draw_families(Rng & rng) {
         std::vector<int> parents;
         int              label     = 0;
         int              own_depth = 0;
-        for (const size_t pick : rng.choose_weighted(weights, std::min(static_cast<size_t>(n_wanted), candidates.size()))) {
+        for (const size_t pick :
+             rng.choose_weighted(weights, std::min(static_cast<size_t>(n_wanted), candidates.size()))) {
             const int    parent = candidates[pick];
             const size_t i      = static_cast<size_t>(parent);
-            own_depth = parents.empty() ? depth[i] + 1 : std::min(own_depth, depth[i] + 1);
+            own_depth           = parents.empty() ? depth[i] + 1 : std::min(own_depth, depth[i] + 1);
             label |= graph.labels[i];
             parents.push_back(parent);
         }
@@ -211,8 +213,9 @@ ProsqaGraph draw_prosqa_graph(const DepthRange & depth, Rng & rng) {
             return graph;
         }
     }
-    throw Error(ErrorKind::usage, "prosqa: hardly any graph has its deepest leaf at a distance of " + std::to_string(depth.first) +
-                                      " to " + std::to_string(depth.last),
+    throw Error(ErrorKind::usage,
+                "prosqa: hardly any graph has its deepest leaf at a distance of " + std::to_string(depth.first) +
+                    " to " + std::to_string(depth.last),
                 "the published files have 3 to 6");
 }
 
@@ -247,7 +250,8 @@ Example draw_prosqa_text(const ProsqaGraph & graph, Rng & rng) {
     for (const std::string & text : sentences) {
         example.question += text + " ";
     }
-    example.question += "Is " + name_of(graph.root) + " a " + (swapped ? wrong : right) + " or " + (swapped ? right : wrong) + "?";
+    example.question +=
+        "Is " + name_of(graph.root) + " a " + (swapped ? wrong : right) + " or " + (swapped ? right : wrong) + "?";
     for (size_t i = 1; i < graph.path.size(); ++i) {
         example.steps.push_back(sentence(graph.path[i - 1], graph.path[i]));
     }
@@ -275,7 +279,9 @@ Facets prosqa_facets(const Example & example) {
     std::string                    order = "unknown";
     if (!words.empty()) {
         const std::string is = words[1] + " is a ";
-        order = example.answer == is + words[3] + "." ? "right first" : example.answer == is + words[5] + "." ? "right second" : order;
+        order                = example.answer == is + words[3] + "."   ? "right first"
+                               : example.answer == is + words[5] + "." ? "right second"
+                                                                       : order;
     }
     return { { "depth", std::to_string(example.steps.size()) }, { "option_order", order } };
 }

@@ -11,9 +11,11 @@ constexpr int    max_repetitions = 10'000; // draws in a row that bring nothing 
 
 void check_depths(const std::string & task, const char * flag, const DepthRange & range, const DepthRange & possible) {
     if (range.first > range.last || range.first < possible.first || range.last > possible.last) {
-        throw Error(ErrorKind::usage, std::string(flag) + ": " + std::to_string(range.first) + "-" + std::to_string(range.last) +
-                                          " is not a range of depths for " + task,
-                    "depths of " + task + " lie between " + std::to_string(possible.first) + " and " + std::to_string(possible.last));
+        throw Error(ErrorKind::usage,
+                    std::string(flag) + ": " + std::to_string(range.first) + "-" + std::to_string(range.last) +
+                        " is not a range of depths for " + task,
+                    "depths of " + task + " lie between " + std::to_string(possible.first) + " and " +
+                        std::to_string(possible.last));
     }
 }
 
@@ -36,7 +38,8 @@ void check_options(const std::string & task, const DatasetOptions & options, con
         throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
     }
     if (task != "listops" && (options.branch_p != 0.0 || options.max_steps != -1)) {
-        throw Error(ErrorKind::usage, task + ": has no branch probability and no limit of steps", "both belong to listops");
+        throw Error(ErrorKind::usage, task + ": has no branch probability and no limit of steps",
+                    "both belong to listops");
     }
 }
 
@@ -89,8 +92,9 @@ int draw_depth(const DepthRange & range, Rng & rng) {
 }
 
 Error too_few_questions(const SplitRequest & request, const std::string & where) {
-    return Error(ErrorKind::usage, request.task + " " + request.split + ": there are too few different questions" + where +
-                                       " for " + std::to_string(request.n) + " examples",
+    return Error(ErrorKind::usage,
+                 request.task + " " + request.split + ": there are too few different questions" + where + " for " +
+                     std::to_string(request.n) + " examples",
                  "ask for fewer examples or a wider range of depths");
 }
 

@@ -23,10 +23,10 @@ struct DatasetOptions {
     size_t     n_train;
     size_t     n_valid;
     size_t     n_test;
-    DepthRange depth;          // of train and valid
+    DepthRange depth; // of train and valid
     DepthRange test_depth;
-    double     branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
-    int        max_steps = -1; // listops: transitions kept in a trace, -1 = all
+    double     branch_p  = 0;                 // listops: chance that a digit argument becomes an operator of its own
+    int        max_steps = -1;                // listops: transitions kept in a trace, -1 = all
     std::unordered_set<std::string> excluded; // question hashes that must not be generated (see task/question.h)
 };
 

@@ -34,12 +34,13 @@ inline std::string lowered(std::string word) {
 // Throws std::runtime_error unless every sentence has one of the forms of the published files.
 inline Reading read(const std::string & question) {
     static const std::regex plural(R"(([A-Z][a-z]+pus)es are (?:([a-z]+pus)es|((?:not )?[a-z]+)))");
-    static const std::regex singular(R"((?:Each|Every) ([a-z]+pus) is (?:a ([b-z][a-z]*pus)|an (impus)|((?:not )?[a-z]+)))");
+    static const std::regex singular(
+        R"((?:Each|Every) ([a-z]+pus) is (?:a ([b-z][a-z]*pus)|an (impus)|((?:not )?[a-z]+)))");
     static const std::regex fact(R"(([A-Z][a-z]+) is (?:a ([b-z][a-z]*pus)|an (impus)))");
     static const std::regex query(R"(True or false: ([A-Z][a-z]+) is ((?:not )?[a-z]+))");
-    Reading           reading;
-    std::smatch       match;
-    const std::string gap = ". ";
+    Reading                 reading;
+    std::smatch             match;
+    const std::string       gap = ". ";
     for (size_t start = 0; start < question.size();) {
         const size_t end = std::min(question.find(gap, start), question.size() - 1);
         if (question[end] != '.') {
@@ -53,7 +54,8 @@ inline Reading read(const std::string & question) {
         }
         if (std::regex_match(sentence, match, plural)) {
             const std::string subject = lowered(match[1]);
-            (match[2].matched ? reading.parents : reading.properties).emplace(subject, match[2].matched ? match[2] : match[3]);
+            (match[2].matched ? reading.parents : reading.properties)
+                .emplace(subject, match[2].matched ? match[2] : match[3]);
             reading.n_plural++;
             reading.n_rules++;
         } else if (std::regex_match(sentence, match, fact) && match[1] != "Each" && match[1] != "Every") {
@@ -64,7 +66,10 @@ inline Reading read(const std::string & question) {
             reading.person = match[1];
         } else if (std::regex_match(sentence, match, singular)) {
             const bool is_class = match[2].matched || match[3].matched;
-            (is_class ? reading.parents : reading.properties).emplace(match[1], match[2].matched ? match[2] : is_class ? match[3] : match[4]);
+            (is_class ? reading.parents : reading.properties)
+                .emplace(match[1], match[2].matched ? match[2]
+                                   : is_class       ? match[3]
+                                                    : match[4]);
             reading.n_rules++;
         } else if (std::regex_match(sentence, match, query) && match[1] == reading.person) {
             reading.claim = match[2];
@@ -123,19 +128,22 @@ inline std::string problem(const penelope::Example & example) {
         if (i == 0 ? reading.sentences.count(is) == 0 : kind != here) {
             return "step does not start where the last one ended: " + step;
         }
-        if (is != reading.person + " is " + (kind == "impus" ? "an " : "a ") + kind || reading.sentences.count(rule) == 0) {
+        if (is != reading.person + " is " + (kind == "impus" ? "an " : "a ") + kind ||
+            reading.sentences.count(rule) == 0) {
             return "step is not made of the context's sentences: " + step;
         }
         // A one-rule context tells what the sentence says, independent of how it is spelled.
-        const Reading     one     = read(rule + ". " + reading.person + " is a zumpus. True or false: " + reading.person + " is hot.");
-        const auto &      rules   = i + 2 == example.steps.size() ? one.properties : one.parents;
+        const Reading one =
+            read(rule + ". " + reading.person + " is a zumpus. True or false: " + reading.person + " is hot.");
+        const auto & rules = i + 2 == example.steps.size() ? one.properties : one.parents;
         if (rules.size() != 1 || rules.begin()->first != kind) {
             return "rule is not about the concept reached: " + step;
         }
         here = rules.begin()->second;
     }
     const std::string conclusion = holds ? reading.claim : negation(reading.claim);
-    if (here != conclusion || example.steps.empty() || example.steps.back() != reading.person + " is " + conclusion + ".") {
+    if (here != conclusion || example.steps.empty() ||
+        example.steps.back() != reading.person + " is " + conclusion + ".") {
         return "proof ends elsewhere";
     }
     return "";

@@ -22,10 +22,10 @@ struct Reading {
 inline Reading read(const std::string & question) {
     static const std::regex sentence(R"((Every ([a-z]+)|([A-Z][a-z]+)) is a ([a-z]+)\. )");
     static const std::regex query(R"(Is ([A-Z][a-z]+) a ([a-z]+) or ([a-z]+)\?)");
-    Reading     reading;
-    const auto  end   = question.end();
-    auto        place = question.begin();
-    std::smatch match;
+    Reading                 reading;
+    const auto              end   = question.end();
+    auto                    place = question.begin();
+    std::smatch             match;
     while (std::regex_search(place, end, match, sentence, std::regex_constants::match_continuous)) {
         reading.children[match[2].matched ? match[2] : match[3]].insert(match[4]);
         reading.n_edges++;
@@ -78,7 +78,8 @@ inline std::string problem(const penelope::Example & example) {
     std::string name = reading.asked;
     for (const std::string & step : example.steps) {
         const std::string start = (name == reading.asked ? "" : "Every ") + name + " is a ";
-        if (step.rfind(start, 0) != 0 || step.back() != '.' || (" " + example.question).find(" " + step + " ") == std::string::npos) {
+        if (step.rfind(start, 0) != 0 || step.back() != '.' ||
+            (" " + example.question).find(" " + step + " ") == std::string::npos) {
             return "step does not continue the path or is not in the question: " + step;
         }
         name = step.substr(start.size(), step.size() - start.size() - 1);

@@ -40,15 +40,17 @@ TEST_CASE("normalized questions") {
     CHECK(normalize_text("") == "");
     CHECK(normalize_text(" \n") == "");
     CHECK(normalize_text("Ünï") == "Ünï"); // other scripts are left as they are
-    CHECK(normalize_bracketed("Evaluate: [MAX 2 9 [MIN 4 7 ] 0 ]") == normalize_bracketed("evaluate:  [max 2 9 [min 4 7] 0]"));
+    CHECK(normalize_bracketed("Evaluate: [MAX 2 9 [MIN 4 7 ] 0 ]") ==
+          normalize_bracketed("evaluate:  [max 2 9 [min 4 7] 0]"));
     CHECK(normalize_bracketed("Evaluate: [MAX 2 9]") != normalize_bracketed("Evaluate: [MAX 29]"));
     CHECK(normalize_bracketed("[MAX [MIN 1 2] 3]") == "[max[min 1 2]3]");
     CHECK(normalize_bracketed("") == "");
 }
 
 TEST_CASE("clean files pass and are counted") {
-    const AuditReport report = audit({ { "train.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MIN 1 [MAX 0 3]]", "1") } },
-                                       { "test.jsonl", { listops("c", "[MAX 1 3]", "3") } } });
+    const AuditReport report =
+        audit({ { "train.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MIN 1 [MAX 0 3]]", "1") } },
+                { "test.jsonl", { listops("c", "[MAX 1 3]", "3") } } });
     CHECK(report.ok);
     CHECK(report.problem == "");
     CHECK_NOTHROW(require_clean(report));
@@ -81,8 +83,9 @@ TEST_CASE("values are listed in natural order") {
 }
 
 TEST_CASE("a repeated id is named with both places") {
-    const AuditReport report = audit({ { "train.jsonl", { listops("a", "[MAX 1 2]", "2") } },
-                                       { "test.jsonl", { listops("b", "[MAX 1 3]", "3"), listops("a", "[MAX 1 4]", "4") } } });
+    const AuditReport report =
+        audit({ { "train.jsonl", { listops("a", "[MAX 1 2]", "2") } },
+                { "test.jsonl", { listops("b", "[MAX 1 3]", "3"), listops("a", "[MAX 1 4]", "4") } } });
     CHECK_FALSE(report.ok);
     CHECK(report.json["status"] == "error");
     CHECK(report.json["kind"] == "format");
@@ -93,16 +96,19 @@ TEST_CASE("a repeated id is named with both places") {
 }
 
 TEST_CASE("a repeated question is found in any spelling, within a file and across") {
-    const AuditReport within = audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX  1 2 ]", "2") } } });
+    const AuditReport within =
+        audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX  1 2 ]", "2") } } });
     CHECK_FALSE(within.ok);
     CHECK(within.json["repeated_questions"]["n"] == 1);
-    const AuditReport across = audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2") } }, { "y.jsonl", { listops("b", "[MAX 1 2]", "2") } } });
+    const AuditReport across =
+        audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2") } }, { "y.jsonl", { listops("b", "[MAX 1 2]", "2") } } });
     CHECK_FALSE(across.ok);
     CHECK(across.problem.find("y.jsonl example 1 and x.jsonl example 1") != std::string::npos);
 }
 
 TEST_CASE("answers the extractor can never produce are named") {
-    const AuditReport report = audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX 1 3]", "twelve") } } });
+    const AuditReport report =
+        audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX 1 3]", "twelve") } } });
     CHECK_FALSE(report.ok);
     CHECK(report.problem == "answers the task's extractor cannot produce (1), first: 'twelve' in x.jsonl example 2");
 }
@@ -121,6 +127,7 @@ TEST_CASE("only the first repeats are spelled out, all are counted") {
 TEST_CASE("questions of no known task are compared as plain text") {
     const AuditReport report = audit({ { "x.jsonl", { { "a", "Why?", {}, "so" }, { "b", "why? ", {}, "so" } } } });
     CHECK(report.json["task"].is_null());
+    CHECK(report.json["files"][0]["counts"] == OrderedJson::object());
     CHECK(report.json["repeated_questions"]["n"] == 1);
 }
 
@@ -142,9 +149,10 @@ TEST_CASE("a dataset is written with its audit and passes it again from disk") {
         CHECK(again.json["task"] == task.name);
         CHECK(again.json["n"] == 90);
         for (const auto & file : again.json["files"]) {
-            const auto same = std::find_if(report.json["files"].begin(), report.json["files"].end(), [&](const OrderedJson & other) {
-                return file["file"].get<std::string>() == (out / other["file"].get<std::string>()).string();
-            });
+            const auto same =
+                std::find_if(report.json["files"].begin(), report.json["files"].end(), [&](const OrderedJson & other) {
+                    return file["file"].get<std::string>() == (out / other["file"].get<std::string>()).string();
+                });
             REQUIRE(same != report.json["files"].end());
             CHECK(file["questions_sha256"] == (*same)["questions_sha256"]);
             CHECK(file["counts"] == (*same)["counts"]);
@@ -183,7 +191,8 @@ TEST_CASE("a folder that cannot be made is an error") {
     const std::string   file = dir.write("file", "x");
     const Task &        task = find_task("listops");
     CHECK(kind_of_failure([&] { write_dataset(task, small(task), file, false); }) == "io");
-    CHECK(kind_of_failure([&] { write_dataset(task, small(task), std::filesystem::path(file) / "below", false); }) == "io");
+    CHECK(kind_of_failure([&] { write_dataset(task, small(task), std::filesystem::path(file) / "below", false); }) ==
+          "io");
 }
 
 TEST_CASE("audit of paths") {
@@ -191,7 +200,8 @@ TEST_CASE("audit of paths") {
     CHECK(kind_of_failure([&] { audit_paths({ dir.path() }); }) == "not_found");
     CHECK(kind_of_failure([&] { audit_paths({ dir.file("none.jsonl") }); }) == "not_found");
     CHECK(kind_of_failure([&] { audit_paths({}); }) == "usage");
-    const std::string line = R"({"question":"Why?","steps":[],"answer":"so"})" "\n";
+    const std::string line = R"({"question":"Why?","steps":[],"answer":"so"})"
+                             "\n";
     const std::string one  = dir.write("one.jsonl", line);
     CHECK(audit_paths({ one }).ok);
     CHECK_FALSE(audit_paths({ one, one }).ok);
@@ -201,7 +211,9 @@ TEST_CASE("audit of paths") {
     CHECK(report.json["files"].size() == 2);
     CHECK(report.json["repeated_questions"]["n"] == 1);
     CHECK(report.json["repeated_ids"]["n"] == 0); // ids made up for unnamed examples carry the file's name
-    dir.write("twice.jsonl", R"({"id":"a","question":"A","steps":[],"answer":"so"})" "\n" R"({"id":"a","question":"B","steps":[],"answer":"so"})");
+    dir.write("twice.jsonl", R"({"id":"a","question":"A","steps":[],"answer":"so"})"
+                             "\n"
+                             R"({"id":"a","question":"B","steps":[],"answer":"so"})");
     CHECK(audit_paths({ dir.file("twice.jsonl") }).json["repeated_ids"]["n"] == 1);
 }
 
@@ -213,6 +225,8 @@ TEST_CASE("questions of given files can be kept out of new data") {
     options.excluded = question_hashes(task, { dir.path() / "old" / "test.jsonl", dir.path() / "old" / "valid.jsonl" });
     CHECK(options.excluded.size() == 50);
     write_dataset(task, options, dir.path() / "new", false);
-    CHECK(audit_paths({ dir.path() / "new" / "train.jsonl", dir.path() / "old" / "test.jsonl" }).json["repeated_questions"]["n"] == 0);
-    CHECK(read_examples(dir.path() / "new" / "test.jsonl")[0].question != read_examples(dir.path() / "old" / "test.jsonl")[0].question);
+    CHECK(audit_paths({ dir.path() / "new" / "train.jsonl", dir.path() / "old" / "test.jsonl" })
+              .json["repeated_questions"]["n"] == 0);
+    CHECK(read_examples(dir.path() / "new" / "test.jsonl")[0].question !=
+          read_examples(dir.path() / "old" / "test.jsonl")[0].question);
 }

@@ -29,7 +29,8 @@ static bool contains(const std::string & text, const std::string & part) {
 }
 
 TEST_CASE("JSON Lines") {
-    const auto examples = parse_examples(good + "\r\n\n  \n" + R"({"question":"How?","steps":[],"answer":"7","extra":{"x":[1]}})", "dir/data.jsonl");
+    const auto examples = parse_examples(
+        good + "\r\n\n  \n" + R"({"question":"How?","steps":[],"answer":"7","extra":{"x":[1]}})", "dir/data.jsonl");
     REQUIRE(examples.size() == 2);
     CHECK(examples[0].id == "a");
     CHECK(examples[0].question == "Why?");
@@ -40,8 +41,10 @@ TEST_CASE("JSON Lines") {
 }
 
 TEST_CASE("Coconut's arrays, with and without idx") {
-    const auto examples = parse_examples("\xef\xbb\xbf [" R"({"question":"A","steps":["s"],"answer":"1","idx":7},
-        {"question":"B","steps":["s"],"answer":"2","edges":[[0,1]]}, {"id":12,"question":"C","steps":["s"],"answer":"2"}])", "prosqa_test.json");
+    const auto examples = parse_examples("\xef\xbb\xbf ["
+                                         R"({"question":"A","steps":["s"],"answer":"1","idx":7},
+        {"question":"B","steps":["s"],"answer":"2","edges":[[0,1]]}, {"id":12,"question":"C","steps":["s"],"answer":"2"}])",
+                                         "prosqa_test.json");
     REQUIRE(examples.size() == 3);
     CHECK(examples[0].id == "prosqa_test-7");
     CHECK(examples[1].id == "prosqa_test-1");
@@ -54,11 +57,13 @@ TEST_CASE("a byte order mark does not disturb JSON Lines") {
 }
 
 TEST_CASE("written and read back, everything is the same") {
-    const std::vector<Example> examples = { { "a", "Quote \" back\\slash \n tab\t", { "", "ünï", "\x01" }, "\xf0\x9f\x98\x80" },
-                                            { "b", "Q", {}, "A" } };
+    const std::vector<Example> examples = {
+        { "a", "Quote \" back\\slash \n tab\t", { "", "ünï", "\x01" }, "\xf0\x9f\x98\x80" }, { "b", "Q", {}, "A" }
+    };
     const std::string text = examples_to_jsonl(examples);
     CHECK(std::count(text.begin(), text.end(), '\n') == 2);
-    CHECK(text.substr(text.find('\n') + 1) == R"({"id":"b","question":"Q","steps":[],"answer":"A"})" "\n");
+    CHECK(text.substr(text.find('\n') + 1) == R"({"id":"b","question":"Q","steps":[],"answer":"A"})"
+                                              "\n");
     const auto again = parse_examples(text, "x.jsonl");
     REQUIRE(again.size() == 2);
     for (size_t i = 0; i < 2; ++i) {
@@ -86,7 +91,8 @@ TEST_CASE("malformed arrays are named") {
     CHECK(contains(complaint("[" + good + ",\n" + good.substr(0, 20)), "data.jsonl: line 2"));
     CHECK(contains(complaint("[" + good + ", 3]"), "data.jsonl item 2: an example must be an object, not number"));
     CHECK(contains(complaint("[]"), "data.jsonl: there are no examples in the array"));
-    CHECK(contains(complaint(R"([{"question":"Q","steps":[],"answer":"A","idx":"x"}])"), "data.jsonl item 1: \"idx\" must be an integer, not string"));
+    CHECK(contains(complaint(R"([{"question":"Q","steps":[],"answer":"A","idx":"x"}])"),
+                   "data.jsonl item 1: \"idx\" must be an integer, not string"));
 }
 
 TEST_CASE("empty files") {
@@ -99,19 +105,25 @@ TEST_CASE("missing, empty and wrong fields") {
     CHECK(complaint(R"({"steps":[],"answer":"A"})") == "data.jsonl line 1: \"question\" is missing");
     CHECK(complaint(R"({"question":"Q","answer":"A"})") == "data.jsonl line 1: \"steps\" is missing");
     CHECK(complaint(R"({"question":"Q","steps":[]})") == "data.jsonl line 1: \"answer\" is missing");
-    CHECK(complaint(R"({"question":"Q","steps":[],"answer":7})") == "data.jsonl line 1: \"answer\" must be a string, not number");
-    CHECK(complaint(R"({"question":null,"steps":[],"answer":"7"})") == "data.jsonl line 1: \"question\" must be a string, not null");
-    CHECK(complaint(R"({"question":"Q","steps":"s","answer":"7"})") == "data.jsonl line 1: \"steps\" must be an array of strings, not string");
-    CHECK(complaint(R"({"question":"Q","steps":["s",2],"answer":"7"})") == "data.jsonl line 1: step 2 must be a string, not number");
+    CHECK(complaint(R"({"question":"Q","steps":[],"answer":7})") ==
+          "data.jsonl line 1: \"answer\" must be a string, not number");
+    CHECK(complaint(R"({"question":null,"steps":[],"answer":"7"})") ==
+          "data.jsonl line 1: \"question\" must be a string, not null");
+    CHECK(complaint(R"({"question":"Q","steps":"s","answer":"7"})") ==
+          "data.jsonl line 1: \"steps\" must be an array of strings, not string");
+    CHECK(complaint(R"({"question":"Q","steps":["s",2],"answer":"7"})") ==
+          "data.jsonl line 1: step 2 must be a string, not number");
     CHECK(complaint(R"({"question":" ","steps":[],"answer":"7"})") == "data.jsonl line 1: \"question\" is empty");
     CHECK(complaint(R"({"question":"Q","steps":[],"answer":""})") == "data.jsonl line 1: \"answer\" is empty");
     CHECK(complaint(R"({"id":"","question":"Q","steps":[],"answer":"A"})") == "data.jsonl line 1: \"id\" is empty");
-    CHECK(complaint(R"({"id":1.5,"question":"Q","steps":[],"answer":"A"})") == "data.jsonl line 1: \"id\" must be a string, not number");
+    CHECK(complaint(R"({"id":1.5,"question":"Q","steps":[],"answer":"A"})") ==
+          "data.jsonl line 1: \"id\" must be a string, not number");
 }
 
 TEST_CASE("duplicate ids") {
     CHECK(complaint(good + "\n\n" + good) == "data.jsonl line 3: the id 'a' occurs already in data.jsonl line 1");
-    CHECK(complaint("[" + good + "," + good + "]") == "data.jsonl item 2: the id 'a' occurs already in data.jsonl item 1");
+    CHECK(complaint("[" + good + "," + good + "]") ==
+          "data.jsonl item 2: the id 'a' occurs already in data.jsonl item 1");
     CHECK(complaint(good + "\n" + good, IdCheck::none) == "");
 }
 

@@ -20,13 +20,16 @@ static const Dataset & default_data() {
 
 TEST_CASE("the second reading takes the published form and refuses a wrong proof") {
     // Shortened from the structure of a published example.
-    Example example = { "x", "Each zumpus is a gorpus. Gorpuses are floral. Dumpuses are not floral. Every impus is cold. Stella is an impus. "
-                             "Stella is a zumpus. True or false: Stella is not floral.",
-                        { "Stella is a zumpus. Each zumpus is a gorpus.", "Stella is a gorpus. Gorpuses are floral.", "Stella is floral." },
+    Example example = { "x",
+                        "Each zumpus is a gorpus. Gorpuses are floral. Dumpuses are not floral. Every impus is cold. "
+                        "Stella is an impus. "
+                        "Stella is a zumpus. True or false: Stella is not floral.",
+                        { "Stella is a zumpus. Each zumpus is a gorpus.", "Stella is a gorpus. Gorpuses are floral.",
+                          "Stella is floral." },
                         "False" };
     CHECK(prontoqa_checker::problem(example) == "");
-    Example wrong  = example;
-    wrong.answer   = "True";
+    Example wrong = example;
+    wrong.answer  = "True";
     CHECK(prontoqa_checker::problem(wrong) != "");
     wrong          = example;
     wrong.steps[1] = "Stella is a gorpus. Dumpuses are not floral.";
@@ -70,7 +73,8 @@ TEST_CASE("the sentence against the conclusion stands anywhere, about a concept 
     for (const Example & example : default_data().train) {
         const prontoqa_checker::Reading reading = prontoqa_checker::read(example.question);
         const std::string               step    = example.steps.back();
-        const std::string against = prontoqa_checker::negation(step.substr(reading.person.size() + 4, step.size() - reading.person.size() - 5));
+        const std::string               against =
+            prontoqa_checker::negation(step.substr(reading.person.size() + 4, step.size() - reading.person.size() - 5));
         int n_against = 0;
         for (const auto & [kind, property] : reading.properties) {
             if (property == against) {
@@ -79,7 +83,8 @@ TEST_CASE("the sentence against the conclusion stands anywhere, about a concept 
             }
         }
         REQUIRE(n_against == 1);
-        const size_t      at     = std::min(example.question.find(" are " + against + ". "), example.question.find(" is " + against + ". "));
+        const size_t at =
+            std::min(example.question.find(" are " + against + ". "), example.question.find(" is " + against + ". "));
         const std::string before = example.question.substr(0, at);
         place += static_cast<double>(std::count(before.begin(), before.end(), '.'));
     }
@@ -87,9 +92,10 @@ TEST_CASE("the sentence against the conclusion stands anywhere, about a concept 
 }
 
 TEST_CASE("properties of one question come from different families") {
-    const std::vector<std::set<std::string>> families = {
-        { "blue", "red", "brown", "orange" }, { "small", "large" }, { "transparent", "opaque" }, { "hot", "cold", "temperate" }
-    };
+    const std::vector<std::set<std::string>> families = { { "blue", "red", "brown", "orange" },
+                                                          { "small", "large" },
+                                                          { "transparent", "opaque" },
+                                                          { "hot", "cold", "temperate" } };
     for (const Example & example : default_data().test) {
         const prontoqa_checker::Reading reading = prontoqa_checker::read(example.question);
         for (const std::set<std::string> & family : families) {
@@ -117,9 +123,12 @@ TEST_CASE("sizes, separation, determinism") {
     }
     CHECK(questions.size() == 10000);
     CHECK(default_data().test[799].id == "prontoqa-test-799");
-    CHECK(sha256_hex(examples_to_jsonl(default_data().train)) == "6ff1f3407fe3214e2f146ef7ea8dccbcaf3ffda11dc75e226c1db3abb9c0fe17");
-    CHECK(sha256_hex(examples_to_jsonl(default_data().valid)) == "886b853a376be3b603d7f10dbae03c9aeb9dc4a8ddf941ebe1d9f85289ae0e06");
-    CHECK(sha256_hex(examples_to_jsonl(default_data().test)) == "e851b2c2704b4cd4346f5e17f66de7bd4c2b7e7611675a454120228bfa07d9ad");
+    CHECK(sha256_hex(examples_to_jsonl(default_data().train)) ==
+          "6ff1f3407fe3214e2f146ef7ea8dccbcaf3ffda11dc75e226c1db3abb9c0fe17");
+    CHECK(sha256_hex(examples_to_jsonl(default_data().valid)) ==
+          "886b853a376be3b603d7f10dbae03c9aeb9dc4a8ddf941ebe1d9f85289ae0e06");
+    CHECK(sha256_hex(examples_to_jsonl(default_data().test)) ==
+          "e851b2c2704b4cd4346f5e17f66de7bd4c2b7e7611675a454120228bfa07d9ad");
     DatasetOptions options = find_task("prontoqa").defaults;
     options.n_train        = 3;
     options.n_valid        = 0;
@@ -150,8 +159,9 @@ TEST_CASE("any number of hops the vocabulary allows") {
 }
 
 TEST_CASE("chance, recognition, facets") {
-    const auto example = [](const char * answer) { return Example{ "x", "q", {}, answer }; };
-    const std::vector<ChanceLevel> levels = prontoqa_chance({ example("True"), example("False"), example("False"), example("False") });
+    const auto                     example = [](const char * answer) { return Example{ "x", "q", {}, answer }; };
+    const std::vector<ChanceLevel> levels =
+        prontoqa_chance({ example("True"), example("False"), example("False"), example("False") });
     REQUIRE(levels.size() == 1);
     CHECK(levels[0].share == 0.75);
     CHECK(is_prontoqa_question("Max is a lempus. True or false: Max is hot."));

@@ -194,9 +194,12 @@ TEST_CASE("names are drawn uniformly from all") {
 }
 
 TEST_CASE("the data is the same on every machine and the test set does not depend on train") {
-    CHECK(sha256_hex(examples_to_jsonl(sample_data().train)) == "dbef83a4b1f0ac3fe45c495640f3af8542b33b8bcb7cb7483f4c17b43758611c");
-    CHECK(sha256_hex(examples_to_jsonl(sample_data().valid)) == "4e988d321c156abb65c6adfdaf08f9413059bf2a6f24a8587f02115af3f1b58c");
-    CHECK(sha256_hex(examples_to_jsonl(sample_data().test)) == "8a179e38c9a959bf1af873fe8234823ff6d6a78eccc80a1223f4f3ee793c2149");
+    CHECK(sha256_hex(examples_to_jsonl(sample_data().train)) ==
+          "dbef83a4b1f0ac3fe45c495640f3af8542b33b8bcb7cb7483f4c17b43758611c");
+    CHECK(sha256_hex(examples_to_jsonl(sample_data().valid)) ==
+          "4e988d321c156abb65c6adfdaf08f9413059bf2a6f24a8587f02115af3f1b58c");
+    CHECK(sha256_hex(examples_to_jsonl(sample_data().test)) ==
+          "8a179e38c9a959bf1af873fe8234823ff6d6a78eccc80a1223f4f3ee793c2149");
     DatasetOptions options = find_task("prosqa").defaults;
     options.n_train        = 0;
     options.n_valid        = 10;

@@ -24,11 +24,12 @@ TEST_CASE("philox4x32 with ten rounds gives the known answers of Random123") {
 }
 
 TEST_CASE("seed is the key, stream and block number are the counter") {
-    const uint64_t seed = 0x299f31d0a4093822;
+    const uint64_t seed  = 0x299f31d0a4093822;
     const uint64_t block = 0x85a308d3243f6a88 >> 2; // the position counts words, so the two top bits are out of reach
-    Rng rng(seed, 0x0370734413198a2e, block * 4);
-    const PhiloxCounter expected = philox4x32({ static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0x13198a2e, 0x03707344 },
-                                              { 0xa4093822, 0x299f31d0 });
+    Rng            rng(seed, 0x0370734413198a2e, block * 4);
+    const PhiloxCounter expected =
+        philox4x32({ static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0x13198a2e, 0x03707344 },
+                   { 0xa4093822, 0x299f31d0 });
     for (const uint32_t word : expected) {
         CHECK(rng.u32() == word);
     }
@@ -37,7 +38,7 @@ TEST_CASE("seed is the key, stream and block number are the counter") {
 }
 
 TEST_CASE("a draw can be replayed from its position") {
-    Rng first(42, stream_id("dropout", 3));
+    Rng                   first(42, stream_id("dropout", 3));
     std::vector<uint32_t> words;
     for (int i = 0; i < 23; ++i) {
         words.push_back(first.u32());
@@ -104,11 +105,11 @@ TEST_CASE("bounded integers are uniform for small, awkward and huge bounds") {
 }
 
 TEST_CASE("uniforms lie in [0,1) with the right moments") {
-    Rng    rng(11);
-    double sum = 0;
-    double sum_squares = 0;
-    double sum_float = 0;
-    const int n = 200000;
+    Rng       rng(11);
+    double    sum         = 0;
+    double    sum_squares = 0;
+    double    sum_float   = 0;
+    const int n           = 200000;
     for (int i = 0; i < n; ++i) {
         const double x = rng.uniform();
         const float  y = rng.uniform_float();
@@ -123,9 +124,9 @@ TEST_CASE("uniforms lie in [0,1) with the right moments") {
 }
 
 TEST_CASE("normal draws have the moments and tails of the standard normal") {
-    Rng    rng(5);
-    const int n = 200000;
-    double m1 = 0, m2 = 0, m3 = 0, m4 = 0, beyond_two = 0;
+    Rng       rng(5);
+    const int n  = 200000;
+    double    m1 = 0, m2 = 0, m3 = 0, m4 = 0, beyond_two = 0;
     for (int i = 0; i < n; ++i) {
         const double x = rng.normal();
         REQUIRE(std::isfinite(x));
@@ -151,8 +152,9 @@ TEST_CASE("Poisson draws follow the probability function") {
             counts.at(static_cast<size_t>(rng.poisson(mean)))++;
         }
         for (size_t k = 0; k < 40; ++k) {
-            const double log_p = mean == 0.0 ? (k == 0 ? 0.0 : -INFINITY)
-                                             : static_cast<double>(k) * std::log(mean) - mean - std::lgamma(static_cast<double>(k) + 1);
+            const double log_p =
+                mean == 0.0 ? (k == 0 ? 0.0 : -INFINITY)
+                            : static_cast<double>(k) * std::log(mean) - mean - std::lgamma(static_cast<double>(k) + 1);
             const double p = std::exp(log_p);
             CHECK(std::abs(counts[k] / static_cast<double>(n) - p) < 4.5 * std::sqrt(p * (1 - p) / n) + 1e-4);
         }
@@ -160,7 +162,7 @@ TEST_CASE("Poisson draws follow the probability function") {
 }
 
 TEST_CASE("shuffle reaches all orders equally often") {
-    Rng rng(3);
+    Rng                             rng(3);
     std::map<std::vector<int>, int> counts;
     for (int i = 0; i < 24000; ++i) {
         std::vector<int> items = { 0, 1, 2, 3 };
@@ -177,10 +179,10 @@ TEST_CASE("shuffle reaches all orders equally often") {
 }
 
 TEST_CASE("weighted choice without replacement follows successive sampling") {
-    Rng rng(21);
-    const std::vector<double> weights = { 1.0, 0.0, 2.5, 4.0 };
+    Rng                                      rng(21);
+    const std::vector<double>                weights = { 1.0, 0.0, 2.5, 4.0 };
     std::map<std::pair<size_t, size_t>, int> counts;
-    const int n = 60000;
+    const int                                n = 60000;
     for (int i = 0; i < n; ++i) {
         const std::vector<size_t> pick = rng.choose_weighted(weights, 2);
         REQUIRE(pick.size() == 2);
@@ -202,7 +204,7 @@ TEST_CASE("weighted choice without replacement follows successive sampling") {
 }
 
 TEST_CASE("plain choice draws each ordered pair equally often") {
-    Rng rng(22);
+    Rng                                rng(22);
     std::map<std::vector<size_t>, int> counts;
     for (int i = 0; i < 20000; ++i) {
         counts[rng.choose(5, 2)]++;

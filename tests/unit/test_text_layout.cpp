@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "task/text_layout.h"
 
-static const penelope::Example example = { "x-0", "Evaluate: [MAX 3 [MIN 4 7] 2]", { "[MIN 4 7] = 4", "[MAX 3 4 2] = 4" }, "4" };
+static const penelope::Example example = {
+    "x-0", "Evaluate: [MAX 3 [MIN 4 7] 2]", { "[MIN 4 7] = 4", "[MAX 3 4 2] = 4" }, "4"
+};
 
 TEST_CASE("the prompt is the template with the question put in") {
     CHECK(penelope::prompt_text(penelope::default_prompt_template, "Why?") == "Why?\n");
