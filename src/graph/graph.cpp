@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <unordered_set>
+#include <utility>
 
 namespace penelope {
 
@@ -73,7 +74,17 @@ void Graph::output(Node node) {
     expand(node);
 }
 
-void Graph::mark_layer_application(Node node) { layer_marks_.push_back(node); }
+void Graph::mark_layer_application(Node node) {
+    if (!rebuilding_) {
+        layer_marks_.push_back(node);
+    }
+}
+
+Tape * Graph::set_tape(Tape * tape) { return std::exchange(tape_, tape); }
+
+bool Graph::set_rebuilding(bool rebuilding) { return std::exchange(rebuilding_, rebuilding); }
+
+int64_t Graph::set_next_draw(int64_t draw) { return std::exchange(n_draws_, draw); }
 
 void Graph::allocate(const Backend & backend) {
     if (!own_workspace_) {

@@ -38,6 +38,8 @@ class Graph {
     ggml_context * ctx() const { return ctx_.get(); }
     ggml_cgraph *  cgraph() const { return cgraph_; }
     Tape *         tape() const { return tape_; }
+    // Lets the operations that follow record on another tape, or on none. Returns the one before.
+    Tape *         set_tape(Tape * tape);
 
     // A tensor the host fills before each compute(). F32 unless said otherwise.
     Node input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1);
@@ -54,6 +56,16 @@ class Graph {
     void mark_layer_application(Node node);
     int  n_layer_applications() const { return n_layer_applications_; } // known after allocate()
     int  n_layer_marks() const { return int(layer_marks_.size()); }     // so far, while building
+
+    // While rebuilding, operations are put down a second time for their gradients: marks are not taken again.
+    bool set_rebuilding(bool rebuilding); // returns what it was
+
+    // Numbers the random draws of the graph in the order they are built: a draw and its repetition while rebuilding share one.
+    int64_t next_draw() { return n_draws_++; }
+    int64_t set_next_draw(int64_t draw); // returns what it was
+
+    // Keeps something alive as long as the graph: what custom operations point to.
+    void keep(std::shared_ptr<const void> thing) { kept_.push_back(std::move(thing)); }
 
     // Finds memory for every node, in the workspace or in one of its own. Throws Error(device) for an operation the device
     // lacks and Error(memory) with both sizes when the buffer does not fit. In a shared workspace it is called before each
@@ -72,6 +84,9 @@ class Graph {
     Tape *                     tape_;
     std::unique_ptr<Workspace> own_workspace_;
     std::vector<Node>          layer_marks_;
+    std::vector<std::shared_ptr<const void>> kept_;
+    int64_t                    n_draws_    = 0;
+    bool                       rebuilding_ = false;
     std::vector<Node>          inputs_;
     size_t                     n_bytes_ = 0;
     int                        n_layer_applications_ = 0;

@@ -1,8 +1,16 @@
 #include "graph/nodes.h"
 
+#include "graph/kernels.h"
+#include "graph/tape.h"
+
 namespace penelope {
 
-Node transpose_copy(Graph & g, Node x) { return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x)); }
+Node transpose_copy(Graph & g, Node x) {
+    if (g.tape() && g.tape()->host_kernels() && x->type == GGML_TYPE_F32) {
+        return cpu_transpose(g, x);
+    }
+    return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x));
+}
 
 Node decoded(Graph & g, Node x) {
     if (!ggml_is_quantized(x->type)) {

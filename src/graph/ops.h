@@ -22,6 +22,15 @@ Node sigmoid(Graph & g, Node a);
 Node silu(Graph & g, Node a);
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
+// What dropout takes away follows from these alone. The trainer keeps them and moves `step` on; they are read whenever the
+// graph runs and must live as long as it does.
+struct Dropout {
+    float    rate = 0.0f; // in steps of 1/65536
+    uint64_t seed = 0;
+    uint64_t step = 0;
+};
+Node dropout(Graph & g, Node x, const Dropout & source); // on the CPU only
+
 // --- ops_norm.cpp
 
 Node rms_norm(Graph & g, Node x, Node weight, float eps);
@@ -29,11 +38,13 @@ Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps);
 
 // --- ops_linear.cpp
 
-// A low-rank update: y += scale * B (A x).
+// A low-rank update: y += scale * B (A x), with a tape and dropout y += scale * B (A dropout(x)). Updates that read the same x
+// share the mask.
 struct LoraPair {
-    Node  a     = nullptr; // [n_in, rank]
-    Node  b     = nullptr; // [rank, n_out]
-    float scale = 1.0f;
+    Node            a       = nullptr; // [n_in, rank]
+    Node            b       = nullptr; // [rank, n_out]
+    float           scale   = 1.0f;
+    const Dropout * dropout = nullptr;
 };
 
 struct Linear {

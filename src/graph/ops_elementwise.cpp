@@ -1,6 +1,7 @@
 // Element-wise operations. dy is the gradient of the result y throughout.
 #include "graph/ops.h"
 
+#include "graph/kernels.h"
 #include "graph/nodes.h"
 #include "graph/tape.h"
 
@@ -120,8 +121,21 @@ Node swiglu(Graph & g, Node gate, Node up) {
                 graph.tape()->accumulate(graph, up, ggml_swiglu_split(ctx, gate, dy));
             }
             if (graph.tape()->wants(gate)) {
-                graph.tape()->accumulate(graph, gate, ggml_silu_back(ctx, ggml_mul(ctx, dy, up), gate));
+                graph.tape()->accumulate(graph, gate, graph.tape()->host_kernels()
+                                                          ? cpu_swiglu_gate_back(graph, dy, gate, up)
+                                                          : ggml_silu_back(ctx, ggml_mul(ctx, dy, up), gate));
             }
+        });
+    }
+    return y;
+}
+
+Node dropout(Graph & g, Node x, const Dropout & source) {
+    const int64_t draw = g.next_draw();
+    Node          y    = cpu_dropout(g, x, source, draw);
+    if (g.tape() && g.tape()->wants(x)) {
+        g.tape()->record(y, [x, &source, draw](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, x, cpu_dropout(graph, dy, source, draw));
         });
     }
     return y;

@@ -1,6 +1,7 @@
 // Matrix products: linear layers with an optional low-rank update, and the embedding look-up.
 #include "graph/ops.h"
 
+#include "graph/kernels.h"
 #include "graph/nodes.h"
 #include "graph/tape.h"
 
@@ -20,20 +21,71 @@ Node weight_transposed(Graph & g, const Linear & layer) {
     return transpose_copy(g, decoded(g, layer.weight));
 }
 
-void linear_backward(Graph & g, const Linear & layer, Node x, Node low, Node dy) {
+// y + B low, where nothing but the result will read y: B [rank, n_out], low [rank, rows].
+Node add_low_rank(Graph & g, Node y, Node b, Node low) {
+    if (g.tape() && g.tape()->host_kernels()) {
+        return cpu_add_low_rank(g, y, g.tape()->transposed(g, b), low);
+    }
+    return ggml_add(g.ctx(), y, ggml_mul_mat(g.ctx(), b, low));
+}
+
+// A^T d_low, added to dx, which nothing but the result will read, when there is one: A [n_in, rank], d_low [rank, rows].
+Node transposed_low_rank(Graph & g, Node dx, Node a, Node d_low) {
+    if (g.tape()->host_kernels()) {
+        return dx ? cpu_add_low_rank(g, dx, a, d_low) : cpu_low_rank(g, a, d_low);
+    }
+    Node product = ggml_mul_mat(g.ctx(), g.tape()->transposed(g, a), d_low);
+    return dx ? ggml_add(g.ctx(), dx, product) : product;
+}
+
+// What the update reads: x, or with a tape and dropout x without some of its elements.
+Node lora_input(Graph & g, const LoraPair & lora, Node x) {
+    if (!g.tape() || !lora.dropout) {
+        return x;
+    }
+    Tape::DroppedInput & dropped = g.tape()->dropped_input(x);
+    if (!dropped.node) {
+        const int64_t draw = g.next_draw();
+        g.set_next_draw(draw);
+        dropped.node = dropout(g, x, *lora.dropout);
+        dropped.draw = draw;
+    }
+    return dropped.node;
+}
+
+// The same for the backward.
+Node lora_input_again(Graph & g, const LoraPair & lora, Node x) {
+    if (!lora.dropout) {
+        return x;
+    }
+    Tape::DroppedInput & dropped = g.tape()->dropped_input(x);
+    if (!dropped.again) {
+        dropped.again = cpu_dropout(g, x, *lora.dropout, dropped.draw);
+    }
+    return dropped.again;
+}
+
+// Nodes the rule needs: x as the weight reads it, the update's input and s A x.
+struct LinearNodes {
+    Node x;
+    Node lora_x;
+    Node low; // [rank, rows]
+};
+
+void linear_backward(Graph & g, const Linear & layer, const LinearNodes & nodes, Node dy) {
     ggml_context * ctx  = g.ctx();
     Tape &         tape = *g.tape();
     if (tape.wants(layer.bias)) {
         tape.accumulate(g, layer.bias, sum_to(g, dy, layer.bias));
     }
     if (tape.wants(layer.weight)) {
-        tape.accumulate_product(g, layer.weight, x, dy);
+        tape.accumulate_product(g, layer.weight, nodes.x, dy);
     }
-    Node dx = tape.wants(x) ? ggml_mul_mat(ctx, weight_transposed(g, layer), dy) : nullptr;
+    Node dx = tape.wants(nodes.x) ? ggml_mul_mat(ctx, weight_transposed(g, layer), dy) : nullptr;
 
     const LoraPair & lora = layer.lora;
     if (tape.wants(lora.b)) {
-        tape.accumulate_product(g, lora.b, low, dy);
+        tape.accumulate_product(g, lora.b, nodes.low, dy);
     }
     if (lora.a && (tape.wants(lora.a) || dx)) {
         Node d_low = ggml_mul_mat(ctx, tape.transposed(g, lora.b), dy); // [rank, rows]
@@ -41,14 +93,16 @@ void linear_backward(Graph & g, const Linear & layer, Node x, Node low, Node dy)
             d_low = ggml_scale(ctx, d_low, lora.scale);
         }
         if (tape.wants(lora.a)) {
-            tape.accumulate_product(g, lora.a, x, d_low);
+            tape.accumulate_product(g, lora.a, lora_input_again(g, lora, nodes.x), d_low);
         }
-        if (dx) {
-            dx = ggml_add(ctx, dx, ggml_mul_mat(ctx, tape.transposed(g, lora.a), d_low));
+        if (dx && nodes.lora_x == nodes.x) {
+            dx = transposed_low_rank(g, dx, lora.a, d_low);
+        } else if (dx) {
+            tape.accumulate(g, nodes.lora_x, transposed_low_rank(g, nullptr, lora.a, d_low));
         }
     }
     if (dx) {
-        tape.accumulate(g, x, dx);
+        tape.accumulate(g, nodes.x, dx);
     }
 }
 
@@ -58,13 +112,14 @@ Node linear(Graph & g, const Linear & layer, Node x) {
     ggml_context *   ctx  = g.ctx();
     const LoraPair & lora = layer.lora;
     Node             y    = ggml_mul_mat(ctx, layer.weight, x); // [n_out, rows]
-    Node             low  = nullptr;
+    LinearNodes      nodes{x, nullptr, nullptr};
     if (lora.a) {
-        low = ggml_mul_mat(ctx, lora.a, x); // [rank, rows]
+        nodes.lora_x = lora_input(g, lora, x);
+        nodes.low    = ggml_mul_mat(ctx, lora.a, nodes.lora_x); // [rank, rows]
         if (lora.scale != 1.0f) {
-            low = ggml_scale(ctx, low, lora.scale); // here it touches rank numbers a row instead of n_out
+            nodes.low = ggml_scale(ctx, nodes.low, lora.scale); // here it touches rank numbers a row instead of n_out
         }
-        y = ggml_add(ctx, y, ggml_mul_mat(ctx, lora.b, low));
+        y = add_low_rank(g, y, lora.b, nodes.low);
     }
     if (layer.bias) {
         y = ggml_add(ctx, y, layer.bias);
@@ -82,7 +137,7 @@ Node linear(Graph & g, const Linear & layer, Node x) {
         }
     }
     if (wanted) {
-        tape->record(y, [layer, x, low](Graph & graph, Node dy) { linear_backward(graph, layer, x, low, dy); });
+        tape->record(y, [layer, nodes](Graph & graph, Node dy) { linear_backward(graph, layer, nodes, dy); });
     }
     return y;
 }

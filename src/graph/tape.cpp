@@ -25,6 +25,14 @@ void Tape::record(std::vector<Node> results, RuleOfMany rule) {
     entries_.push_back({std::move(results), std::move(rule)});
 }
 
+std::vector<Node> Tape::recorded() const {
+    std::vector<Node> nodes;
+    for (const Entry & entry : entries_) {
+        nodes.insert(nodes.end(), entry.results.begin(), entry.results.end());
+    }
+    return nodes;
+}
+
 void Tape::accumulate(Graph & graph, Node node, Node gradient) {
     if (!wants(node)) {
         return;
@@ -133,6 +141,7 @@ Node Tape::transposed_rows(Graph & graph, const std::vector<Node> & parts) {
 bool Tape::is_one(const ggml_tensor * node) const { return (one_ && node == one_) || (outer_ && outer_->is_one(node)); }
 
 void Tape::backward(Graph & graph, Node result, Node gradient) {
+    graph.expand(result);
     if (!gradient) {
         one_     = ggml_fill(graph.ctx(), result, 1.0f);
         gradient = one_;

@@ -20,7 +20,7 @@ class Tape {
     // One gradient per result, null for a result nothing was derived from.
     using RuleOfMany = std::function<void(Graph & graph, const std::vector<Node> & gradients)>;
 
-    explicit Tape(Tape * outer = nullptr) : outer_(outer) {}
+    explicit Tape(Tape * outer = nullptr) : outer_(outer), host_kernels_(outer ? outer->host_kernels_ : true) {}
     Tape(const Tape &)             = delete;
     Tape & operator=(const Tape &) = delete;
 
@@ -38,11 +38,17 @@ class Tape {
     // What backward() found for a watched leaf; null when nothing reached it.
     Node gradient(const ggml_tensor * node) const;
 
+    // Operations may use the kernels of graph/kernels.h, which only the CPU can run. Turned off for other devices before anything
+    // is built.
+    void set_host_kernels(bool use) { host_kernels_ = use; }
+    bool host_kernels() const { return host_kernels_; }
+
     // --- for operations only
 
     // Says that `result` was computed from watched things and how its gradient goes on.
     void record(Node result, Rule rule);
     void record(std::vector<Node> results, RuleOfMany rule);
+    std::vector<Node> recorded() const; // all results so far, in order
 
     // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
     void accumulate(Graph & graph, Node node, Node gradient);
@@ -58,6 +64,14 @@ class Tape {
 
     // A contiguous copy of the transpose of a matrix, made once.
     Node transposed(Graph & graph, Node node);
+
+    // The input of low-rank updates with dropout, made once for all that read x.
+    struct DroppedInput {
+        Node    node  = nullptr;
+        int64_t draw  = 0;
+        Node    again = nullptr; // the same made a second time in the backward, so that the first need not be kept
+    };
+    DroppedInput & dropped_input(Node x) { return dropped_[x]; }
 
     // True for the seed of a backward() without a gradient: a rule may leave out the multiplication.
     bool is_one(const ggml_tensor * node) const;
@@ -84,6 +98,7 @@ class Tape {
     Node transposed_rows(Graph & graph, const std::vector<Node> & parts);
 
     Tape *                                                     outer_;
+    bool                                                       host_kernels_;
     Node                                                       one_ = nullptr;
     std::vector<Entry>                                         entries_;
     std::vector<Node>                                          leaves_;
@@ -93,6 +108,7 @@ class Tape {
     std::map<const ggml_tensor *, Product>                     products_;
     std::vector<Node>                                          product_weights_; // in the order met
     std::map<std::vector<Node>, Node>                          transposed_;
+    std::unordered_map<const ggml_tensor *, DroppedInput>      dropped_;
 };
 
 } // namespace penelope

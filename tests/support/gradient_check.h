@@ -68,13 +68,17 @@ struct Result {
     std::vector<float>              value;
     std::vector<std::vector<float>> gradients; // one per leaf, empty where none arrived
     int                             n_nodes = 0;
+    size_t                          n_bytes = 0;
+    int                             n_layer_applications = 0;
 };
 
-// Value of the function, and the gradients of sum(seed * value) when a seed stream is given.
+// Value of the function and, when asked for, the gradients of sum(seed * value).
 class Program {
   public:
-    Program(const std::vector<Leaf> & leaves, const Build & build, bool differentiate, const std::vector<bool> & watched = {})
+    Program(const std::vector<Leaf> & leaves, const Build & build, bool differentiate, const std::vector<bool> & watched = {},
+            bool host_kernels = true)
         : graph_(20000, &tape_) {
+        tape_.set_host_kernels(host_kernels);
         for (size_t i = 0; i < leaves.size(); i++) {
             const std::vector<int64_t> & s = leaves[i].shape;
             nodes_.push_back(graph_.input("leaf." + std::to_string(i), GGML_TYPE_F32, s[0], s.size() > 1 ? s[1] : 1, s.size() > 2 ? s[2] : 1));
@@ -110,6 +114,8 @@ class Program {
         Result result;
         result.value   = penelope::get_node(result_);
         result.n_nodes = graph_.n_nodes();
+        result.n_bytes = graph_.n_bytes();
+        result.n_layer_applications = graph_.n_layer_applications();
         if (seed_) {
             for (Node node : nodes_) {
                 Node gradient = tape_.gradient(node);
@@ -156,8 +162,9 @@ inline double dot(const std::vector<float> & a, const std::vector<float> & b) {
     return sum;
 }
 
-inline Result gradients(const std::vector<Leaf> & leaves, const Build & build, const std::vector<bool> & watched = {}) {
-    Program program(leaves, build, true, watched);
+inline Result gradients(const std::vector<Leaf> & leaves, const Build & build, const std::vector<bool> & watched = {},
+                        bool host_kernels = true) {
+    Program program(leaves, build, true, watched, host_kernels);
     return program.run(leaves, random_values(program.n_results(), 99));
 }
 
@@ -166,6 +173,7 @@ inline void check(const std::vector<Leaf> & leaves, const Build & build, double 
     Program                  forward(leaves, build, false);
     const std::vector<float> seed  = random_values(forward.n_results(), 99);
     const Result             found = Program(leaves, build, true).run(leaves, seed);
+    const Result             portable = Program(leaves, build, true, {}, false).run(leaves, seed);
     for (size_t l = 0; l < leaves.size(); l++) {
         std::vector<Leaf>  moved = leaves;
         std::vector<float> expected;
@@ -182,6 +190,8 @@ inline void check(const std::vector<Leaf> & leaves, const Build & build, double 
         REQUIRE(found.gradients[l].size() == expected.size());
         CHECK(largest(expected) > 0.0);
         CHECK(difference(found.gradients[l], expected) < tolerance);
+        // What other devices would run.
+        CHECK(difference(portable.gradients[l], found.gradients[l]) < 1e-5);
     }
 }
 

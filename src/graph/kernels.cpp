@@ -1,0 +1,290 @@
+#include "graph/kernels.h"
+
+#include "base/rng.h"
+#include "graph/ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+// Loops are compiled once more for processors with AVX2 and FMA, and the faster version is chosen when the program starts.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define PENELOPE_CPU_VERSIONS __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define PENELOPE_CPU_VERSIONS
+#endif
+
+namespace penelope {
+
+namespace {
+
+// The share of n that falls to thread ith of nth, in multiples of `unit`.
+struct Range {
+    int64_t first, last;
+};
+Range share(int64_t n, int64_t unit, int ith, int nth) {
+    const int64_t units = (n + unit - 1) / unit;
+    const int64_t each  = (units + nth - 1) / nth;
+    return {std::min(n, each * ith * unit), std::min(n, each * (ith + 1) * unit)};
+}
+
+Node custom(Graph & g, const std::array<int64_t, 3> & ne, std::vector<Node> sources, ggml_custom_op_t run, void * data = nullptr) {
+    return ggml_custom_4d(g.ctx(), GGML_TYPE_F32, ne[0], ne[1], ne[2], 1, sources.data(), int(sources.size()), run, GGML_N_TASKS_MAX, data);
+}
+
+// --- transpose
+
+constexpr int64_t kTile = 16;
+
+// dst [rows, columns of the source], tiles small enough to stay in the nearest cache from both sides
+PENELOPE_CPU_VERSIONS
+void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, Range columns) {
+    for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
+        const int64_t n_r = std::min(kTile, rows - r0);
+        for (int64_t c0 = columns.first; c0 < columns.last; c0 += kTile) {
+            const int64_t n_c  = std::min(kTile, columns.last - c0);
+            const float * from = src + r0 * src_stride + c0;
+            float *       to   = dst + c0 * rows + r0;
+            if (n_r == kTile && n_c == kTile) {
+                float tile[kTile][kTile];
+                for (int64_t r = 0; r < kTile; r++) {
+                    for (int64_t c = 0; c < kTile; c++) {
+                        tile[c][r] = from[r * src_stride + c];
+                    }
+                }
+                for (int64_t c = 0; c < kTile; c++) {
+                    std::memcpy(to + c * rows, tile[c], sizeof(tile[c]));
+                }
+            } else {
+                for (int64_t c = 0; c < n_c; c++) {
+                    for (int64_t r = 0; r < n_r; r++) {
+                        to[c * rows + r] = from[r * src_stride + c];
+                    }
+                }
+            }
+        }
+    }
+}
+
+void run_transpose(ggml_tensor * dst, int ith, int nth, void *) {
+    const ggml_tensor * src   = dst->src[0];
+    const Range         range = share(src->ne[0], kTile, ith, nth);
+    for (int64_t i = 0; i < src->ne[2]; i++) {
+        const char * from = static_cast<const char *>(src->data) + size_t(i) * src->nb[2];
+        char *       to   = static_cast<char *>(dst->data) + size_t(i) * dst->nb[2];
+        transpose_columns(reinterpret_cast<const float *>(from), int64_t(src->nb[1] / sizeof(float)), src->ne[1],
+                          reinterpret_cast<float *>(to), range);
+    }
+}
+
+// --- low-rank update
+
+// Eight floats; without AVX the compiler makes them of two vectors of four.
+typedef float Vector __attribute__((vector_size(32), aligned(4)));
+constexpr int64_t kWidth   = 8;
+constexpr int64_t kVectors = 8; // sums that stay in registers
+
+// out += b low when `add`, else out = b low, for rows of n_out numbers
+PENELOPE_CPU_VERSIONS
+void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out, int64_t rank, Range rows, bool add) {
+    const int64_t block = kWidth * kVectors;
+    for (int64_t i0 = 0; i0 < n_out; i0 += block) {
+        for (int64_t r = rows.first; r < rows.last; r++) {
+            float *       out = y + r * n_out + i0;
+            const float * h   = low + r * rank;
+            if (i0 + block <= n_out) {
+                Vector * vectors = reinterpret_cast<Vector *>(out);
+                Vector   sums[kVectors] = {};
+                if (add) {
+                    for (int64_t v = 0; v < kVectors; v++) {
+                        sums[v] = vectors[v];
+                    }
+                }
+                for (int64_t j = 0; j < rank; j++) {
+                    const Vector * column = reinterpret_cast<const Vector *>(b + j * n_out + i0);
+                    for (int64_t v = 0; v < kVectors; v++) {
+                        sums[v] += h[j] * column[v];
+                    }
+                }
+                for (int64_t v = 0; v < kVectors; v++) {
+                    vectors[v] = sums[v];
+                }
+            } else {
+                for (int64_t i = 0; i < n_out - i0; i++) {
+                    float sum = add ? out[i] : 0.0f;
+                    for (int64_t j = 0; j < rank; j++) {
+                        sum += h[j] * b[j * n_out + i0 + i];
+                    }
+                    out[i] = sum;
+                }
+            }
+        }
+    }
+}
+
+void low_rank(ggml_tensor * dst, const ggml_tensor * b, const ggml_tensor * low, int ith, int nth, bool add) {
+    low_rank_rows(static_cast<float *>(dst->data), static_cast<const float *>(b->data), static_cast<const float *>(low->data),
+                  dst->ne[0], low->ne[0], share(dst->ne[1], 1, ith, nth), add);
+}
+
+void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
+    low_rank(dst, dst->src[1], dst->src[2], ith, nth, true); // src[0] is what dst is a view of
+}
+
+void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) { low_rank(dst, dst->src[0], dst->src[1], ith, nth, false); }
+
+// --- swiglu
+
+typedef uint32_t Words __attribute__((vector_size(32)));
+
+// e^x within two units of the last place for x in [-87, 88]: Cody and Waite's reduction to [-ln2/2, ln2/2] and a polynomial.
+inline __attribute__((always_inline)) void exponential(Vector & x) {
+    const Vector rounded = x * 1.44269504f + 12582912.0f; // adding 1.5 * 2^23 leaves the integer in the low bits
+    const Vector n       = rounded - 12582912.0f;
+    const Vector r       = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+    Vector       p       = r * 1.38888889e-3f + 8.33333333e-3f;
+    p                    = p * r + 4.16666667e-2f;
+    p                    = p * r + 1.66666667e-1f;
+    p                    = p * r + 5.0e-1f;
+    p                    = p * r * r + r + 1.0f;
+    Words bits;
+    std::memcpy(&bits, &rounded, sizeof(bits));
+    bits = (bits + 127) << 23; // 2^n: the integer becomes the exponent, what lies above it falls off
+    Vector power;
+    std::memcpy(&power, &bits, sizeof(power));
+    x = p * power;
+}
+
+inline __attribute__((always_inline)) void gate_back(float * out, const float * dy, const float * gate, const float * up) {
+    Vector d, x, u;
+    std::memcpy(&d, dy, sizeof(d));
+    std::memcpy(&x, gate, sizeof(x));
+    std::memcpy(&u, up, sizeof(u));
+    // Comparisons are false for a NaN, which so stays what it is.
+    Vector e = -x;
+    e        = e < -87.0f ? Vector{} - 87.0f : e;
+    e        = e > 88.0f ? Vector{} + 88.0f : e;
+    exponential(e);
+    const Vector s = 1.0f / (1.0f + e);
+    const Vector g = d * u * (s + x * s * (1.0f - s));
+    std::memcpy(out, &g, sizeof(g));
+}
+
+PENELOPE_CPU_VERSIONS
+void swiglu_gate_back(float * out, const float * dy, const float * gate, const float * up, int64_t n) {
+    int64_t i = 0;
+    for (; i + kWidth <= n; i += kWidth) {
+        gate_back(out + i, dy + i, gate + i, up + i);
+    }
+    if (i < n) {
+        float        tail[4][kWidth] = {};
+        const size_t n_bytes         = size_t(n - i) * sizeof(float);
+        std::memcpy(tail[1], dy + i, n_bytes);
+        std::memcpy(tail[2], gate + i, n_bytes);
+        std::memcpy(tail[3], up + i, n_bytes);
+        gate_back(tail[0], tail[1], tail[2], tail[3]);
+        std::memcpy(out + i, tail[0], n_bytes);
+    }
+}
+
+void run_swiglu_gate_back(ggml_tensor * dst, int ith, int nth, void *) {
+    const Range range = share(ggml_nelements(dst), 64, ith, nth);
+    const auto  at    = [&](const ggml_tensor * t) { return static_cast<float *>(t->data) + range.first; };
+    swiglu_gate_back(at(dst), at(dst->src[0]), at(dst->src[1]), at(dst->src[2]), range.last - range.first);
+}
+
+// --- dropout
+
+constexpr int64_t kBlocks = 64;          // of four random words, drawn side by side
+constexpr int64_t kDraws  = kBlocks * 8; // elements they decide: 16 bits each
+
+struct DropoutOp {
+    const Dropout * source;
+    uint64_t        draw;
+};
+
+// Of the 512 elements from i0 on, number 64 k + j is decided by half k % 2 (the low one first) of word k / 2 of block
+// base + i0 / 8 + j of the stream, as philox4x32() gives it.
+PENELOPE_CPU_VERSIONS
+void dropout_elements(float * out, const float * x, Range range, uint32_t threshold, float factor, uint64_t seed, uint64_t stream, uint64_t base) {
+    for (int64_t i0 = range.first; i0 < range.last; i0 += kDraws) {
+        uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
+        const uint32_t first = uint32_t(i0 / 8); // the upper half of the counter is that of base
+        for (int64_t block = 0; block < kBlocks; block++) {
+            c0[block] = first + uint32_t(block);
+            c1[block] = uint32_t(base >> 32);
+            c2[block] = uint32_t(stream);
+            c3[block] = uint32_t(stream >> 32);
+        }
+        uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
+        for (int round = 0; round < 10; round++) {
+            for (int64_t block = 0; block < kBlocks; block++) {
+                const uint64_t p0 = uint64_t(0xD2511F53) * c0[block];
+                const uint64_t p1 = uint64_t(0xCD9E8D57) * c2[block];
+                c0[block]         = uint32_t(p1 >> 32) ^ c1[block] ^ k0;
+                c1[block]         = uint32_t(p1);
+                c2[block]         = uint32_t(p0 >> 32) ^ c3[block] ^ k1;
+                c3[block]         = uint32_t(p0);
+            }
+            k0 += 0x9E3779B9;
+            k1 += 0xBB67AE85;
+        }
+        float keep[kDraws];
+        for (int word = 0; word < 4; word++) {
+            const uint32_t * bits = word == 0 ? c0 : word == 1 ? c1 : word == 2 ? c2 : c3;
+            for (int64_t block = 0; block < kBlocks; block++) {
+                keep[(2 * word) * kBlocks + block]     = (bits[block] & 0xFFFF) < threshold ? 0.0f : factor;
+                keep[(2 * word + 1) * kBlocks + block] = (bits[block] >> 16) < threshold ? 0.0f : factor;
+            }
+        }
+        const int64_t n = std::min(kDraws, range.last - i0);
+        for (int64_t i = 0; i < n; i++) {
+            out[i0 + i] = x[i0 + i] * keep[i];
+        }
+    }
+}
+
+void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
+    const DropoutOp * op        = static_cast<const DropoutOp *>(data);
+    const Dropout &   source    = *op->source;
+    const auto        threshold = uint32_t(std::lround(std::min(std::max(double(source.rate), 0.0), 0.999) * 65536.0));
+    const float       factor    = float(65536.0 / (65536.0 - double(threshold)));
+    const uint64_t    stream    = stream_id("dropout", source.step);
+    dropout_elements(static_cast<float *>(dst->data), static_cast<const float *>(dst->src[0]->data), share(ggml_nelements(dst), kDraws, ith, nth),
+                     threshold, factor, source.seed, stream, op->draw << 32);
+}
+
+} // namespace
+
+Node cpu_transpose(Graph & g, Node x) {
+    GGML_ASSERT(x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float) && x->ne[3] == 1);
+    return custom(g, {x->ne[1], x->ne[0], x->ne[2]}, {x}, run_transpose);
+}
+
+Node cpu_low_rank(Graph & g, Node b_transposed, Node low) {
+    GGML_ASSERT(ggml_is_contiguous(b_transposed) && ggml_is_contiguous(low) && b_transposed->ne[1] == low->ne[0]);
+    return custom(g, {b_transposed->ne[0], low->ne[1], 1}, {b_transposed, low}, run_low_rank);
+}
+
+Node cpu_add_low_rank(Graph & g, Node y, Node b_transposed, Node low) {
+    GGML_ASSERT(ggml_is_contiguous(y) && ggml_is_contiguous(b_transposed) && ggml_is_contiguous(low));
+    GGML_ASSERT(b_transposed->ne[0] == y->ne[0] && b_transposed->ne[1] == low->ne[0] && low->ne[1] == y->ne[1]);
+    std::vector<Node> sources = {b_transposed, low};
+    return ggml_custom_inplace(g.ctx(), y, sources.data(), int(sources.size()), run_add_low_rank, GGML_N_TASKS_MAX, nullptr);
+}
+
+Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {
+    GGML_ASSERT(ggml_is_contiguous(dy) && ggml_is_contiguous(gate) && ggml_is_contiguous(up));
+    return custom(g, {dy->ne[0], dy->ne[1], dy->ne[2]}, {dy, gate, up}, run_swiglu_gate_back);
+}
+
+Node cpu_dropout(Graph & g, Node x, const Dropout & source, int64_t draw) {
+    GGML_ASSERT(ggml_is_contiguous(x));
+    auto op = std::make_shared<DropoutOp>(DropoutOp{&source, uint64_t(draw)});
+    g.keep(op);
+    return custom(g, {x->ne[0], x->ne[1], x->ne[2]}, {x}, run_dropout, op.get());
+}
+
+} // namespace penelope
