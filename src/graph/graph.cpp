@@ -150,4 +150,13 @@ std::vector<float> get_node(Node node) {
     return values;
 }
 
+std::vector<std::vector<float>> get_rows(Node node) {
+    GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
+    std::vector<std::vector<float>> rows(size_t(ggml_nrows(node)), std::vector<float>(size_t(node->ne[0])));
+    for (size_t i = 0; i < rows.size(); i++) {
+        ggml_backend_tensor_get(node, rows[i].data(), i * node->nb[1], node->nb[1]);
+    }
+    return rows;
+}
+
 } // namespace penelope

@@ -98,6 +98,7 @@ void set_node(Node node, const void * data, size_t n_bytes);
 template <typename T> void set_node(Node node, const std::vector<T> & values) {
     set_node(node, values.data(), values.size() * sizeof(T));
 }
-std::vector<float> get_node(Node node); // contiguous F32
+std::vector<float>              get_node(Node node); // contiguous F32
+std::vector<std::vector<float>> get_rows(Node node); // the same, row by row
 
 } // namespace penelope

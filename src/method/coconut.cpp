@@ -98,7 +98,7 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<T
 Filled CoconutMethod::fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int) const {
     Filled  filled;
     Built & built = run(context, prompts, n_steps, filled.layer_applications);
-    filled.logits = split_rows(get_node(built.logits), prompts.size());
+    filled.logits = get_rows(built.logits);
     for (const Tokens & prompt : prompts) {
         filled.n_rows.push_back(int(prompt.size()) + n_extra_rows(n_steps));
     }

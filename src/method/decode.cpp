@@ -86,15 +86,7 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
     }
     context.compute(built);
     applications += built.graph.n_layer_applications();
-    std::vector<std::vector<float>> all;
-    if (wants_logits) {
-        const std::vector<float> flat    = get_node(built.logits);
-        const size_t             n_vocab = size_t(context.model().config.n_vocab);
-        for (size_t i = 0; i < stretches.size(); i++) {
-            all.emplace_back(flat.begin() + ptrdiff_t(i * n_vocab), flat.begin() + ptrdiff_t((i + 1) * n_vocab));
-        }
-    }
-    return all;
+    return wants_logits ? get_rows(built.logits) : std::vector<std::vector<float>>{};
 }
 
 } // namespace

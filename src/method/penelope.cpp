@@ -84,7 +84,7 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & promp
     fill_inputs(built, p, context, context.cache(), shape_);
     context.compute(built);
 
-    filled.logits = split_rows(get_node(built.logits), prompts.size());
+    filled.logits = get_rows(built.logits);
     filled.n_rows = rows_after(prompts, shape_);
     filled.layer_applications += built.graph.n_layer_applications();
     return filled;

@@ -122,7 +122,7 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
         context.compute(built);
 
         Filled filled;
-        filled.logits             = split_rows(get_node(built.logits), prompts.size());
+        filled.logits             = get_rows(built.logits);
         filled.n_rows             = rows_after(prompts, shape_);
         filled.layer_applications = ahead + applications[size_t(k)] + built.graph.n_layer_applications();
         answer(k, filled);

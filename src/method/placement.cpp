@@ -63,13 +63,4 @@ std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentSha
     return n_rows;
 }
 
-std::vector<std::vector<float>> split_rows(const std::vector<float> & flat, size_t n_rows) {
-    const size_t                    n = flat.size() / n_rows;
-    std::vector<std::vector<float>> rows;
-    for (size_t i = 0; i < n_rows; i++) {
-        rows.emplace_back(flat.begin() + ptrdiff_t(i * n), flat.begin() + ptrdiff_t((i + 1) * n));
-    }
-    return rows;
-}
-
 } // namespace penelope

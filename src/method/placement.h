@@ -30,6 +30,4 @@ std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape
 // Places taken after the interface.
 std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentShape & shape);
 
-std::vector<std::vector<float>> split_rows(const std::vector<float> & flat, size_t n_rows);
-
 } // namespace penelope
