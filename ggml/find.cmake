@@ -1,6 +1,6 @@
 # Decides where ggml comes from, unmodified. In this order:
 #   PENELOPE_GGML_DIR   a ggml source tree
-#   an installed ggml   of the version we need, with the backends asked for (PENELOPE_GGML=auto or system)
+#   an installed ggml   of the version we need (PENELOPE_GGML=auto or system)
 #   the pinned archive  fetched once into a cache outside the build folder (PENELOPE_GGML=auto or pinned)
 # Afterwards either the target ggml::ggml exists and PENELOPE_GGML_SOURCE is empty, or PENELOPE_GGML_SOURCE is a source
 # tree for CMakeLists.txt beside this file. Included by the main CMakeLists.txt, because imported targets are visible
@@ -15,7 +15,8 @@ set(PENELOPE_GGML_NEEDED 0.23.0)
 set(PENELOPE_GGML_EXCLUDED 0.24.0)
 set(PENELOPE_GGML_RANGE "${PENELOPE_GGML_NEEDED} or newer, below ${PENELOPE_GGML_EXCLUDED}, is needed")
 
-# Uses an installed ggml if it fits; otherwise ${why} says why not.
+# Looks for an installed ggml; ${why} becomes empty, or says why none is used. One without a backend that was asked for
+# ends the configuration: its targets exist already, and would be in the way of a ggml built here.
 macro(penelope_find_installed_ggml why)
   find_package(ggml ${PENELOPE_GGML_NEEDED}...<${PENELOPE_GGML_EXCLUDED} CONFIG QUIET)
   set(${why} "")
@@ -23,7 +24,8 @@ macro(penelope_find_installed_ggml why)
     foreach(backend CUDA HIP VULKAN METAL SYCL OPENCL BLAS RPC)
       string(TOLOWER "ggml-${backend}" library)
       if("$CACHE{GGML_${backend}}" AND NOT library IN_LIST GGML_AVAILABLE_BACKENDS)
-        set(${why} "the installed ggml ${ggml_VERSION} in ${ggml_DIR} lacks the ${backend} backend")
+        message(FATAL_ERROR "The installed ggml ${ggml_VERSION} in ${ggml_DIR} lacks the ${backend} backend asked for. "
+          "Set PENELOPE_GGML=pinned to build one that has it.")
       endif()
     endforeach()
   elseif(ggml_CONSIDERED_VERSIONS)
