@@ -119,7 +119,7 @@ const FileType & parse_file_type(std::string_view name) {
             return type;
         }
     }
-    throw Error(ErrorKind::usage, "unknown type " + in_quotes(name), "known are " + join(file_type_names(), ", "));
+    throw Error(ErrorKind::usage, in_quotes(name) + ": unknown type", "known are " + join(file_type_names(), ", "));
 }
 
 ggml_type parse_tensor_type(std::string_view name) {

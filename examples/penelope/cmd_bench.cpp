@@ -117,6 +117,10 @@ class Bench {
 };
 
 Context & Bench::new_context(int n_rows) {
+    if (n_rows > engine_->config().n_ctx_train) {
+        throw Error(ErrorKind::usage, "bench: " + std::to_string(n_rows) + " rows, but the model was made for " +
+                                          std::to_string(engine_->config().n_ctx_train));
+    }
     ContextOptions context;
     context.n_rows    = n_rows;
     context.kv_type   = parse_kv_type(options_.text("kv-type"));

@@ -57,6 +57,9 @@ void install_interrupt_handler() {
     action.sa_handler = on_terminate;
     sigaction(SIGTERM, &action, nullptr);
     sigaction(SIGHUP, &action, nullptr);
+    // A file that grows beyond the user's limit is an error of the write, like a full disk.
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, nullptr);
 }
 
 InterruptWatch::InterruptWatch(void (*stop)(void * object), void * object) {

@@ -4,7 +4,7 @@
 
 namespace penelope {
 
-// Installs the handlers of SIGINT, SIGTERM and SIGHUP. Call once, early.
+// Installs the handlers of the signals that end a program. Call once, early.
 void install_interrupt_handler();
 
 // While it lives, the first Ctrl-C calls stop(object) instead of ending the process. stop is called in a signal handler.

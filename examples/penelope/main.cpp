@@ -7,6 +7,7 @@
 #include "output.h"
 
 #include "base/format.h"
+#include "base/log.h"
 
 #include <algorithm>
 #include <new>
@@ -60,6 +61,9 @@ int print_help(const std::vector<std::string> & args, Terminal & terminal) {
 int dispatch(const std::vector<std::string> & args, Terminal & terminal) {
     if (!args.empty() && args[0] == "help") {
         return print_help(args, terminal);
+    }
+    if (std::find(args.begin(), args.end(), "-v") != args.end()) {
+        log_set_level(LogLevel::debug); // what parsing itself has to say
     }
     const Options options = parse_options(args, command_names());
     terminal.configure(options);

@@ -71,7 +71,7 @@ const std::vector<OptionRow> & option_table() {
           "Penelope or Coconut sidecar trained for this backbone" },
         { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval",
           "LoRA adapter, with its scale (default 1); may be repeated", true },
-        { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat bench eval",
+        { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval",
           "rows of context; 0: the smaller of 4096 and the model's own" },
         { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval",
           "storage of keys and values" },

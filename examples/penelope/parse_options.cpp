@@ -132,12 +132,16 @@ void read_flags(Options & options, const std::vector<std::string> & args, const 
     app.allow_extras();
 
     std::vector<CLI::Option *> handles;
+    const OptionRow *          rest = nullptr; // takes all arguments the others leave
     for (const OptionRow * row : rows) {
+        if (row->kind == OptionKind::argument && row->repeats) {
+            rest = row;
+            handles.push_back(nullptr);
+            continue;
+        }
         CLI::Option * option =
             row->kind == OptionKind::flag ? app.add_flag(cli11_names(*row)) : app.add_option(cli11_names(*row));
-        if (row->kind == OptionKind::argument && row->repeats) {
-            option->expected(0, CLI::detail::expected_max_vector_size);
-        } else if (row->kind != OptionKind::flag) {
+        if (row->kind != OptionKind::flag) {
             // Brackets and commas in a value are text: prompts are full of them.
             option->expected(1)->allow_extra_args(false);
         }
@@ -152,17 +156,25 @@ void read_flags(Options & options, const std::vector<std::string> & args, const 
     } catch (const CLI::ParseError & error) {
         throw UsageError(std::string("command line: ") + error.what());
     }
+    std::vector<std::string> arguments;
     for (const std::string & extra : app.remaining()) {
         if (extra.size() > 1 && extra[0] == '-') {
             unknown_flag(extra, options.command(), rows);
+        }
+        if (rest != nullptr) {
+            arguments.push_back(extra);
+            continue;
         }
         throw UsageError("'" + extra + "': unexpected argument",
                          "'penelope " + options.command() + " --help' shows the usage");
     }
     for (size_t i = 0; i < rows.size(); ++i) {
-        if (handles[i]->count() > 0) {
+        if (handles[i] != nullptr && handles[i]->count() > 0) {
             options.set(*rows[i], handles[i]->results(), OptionSource::flag, "");
         }
+    }
+    if (!arguments.empty()) {
+        options.set(*rest, arguments, OptionSource::flag, "");
     }
 }
 

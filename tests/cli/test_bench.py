@@ -1,0 +1,58 @@
+"""penelope bench: the rows, their forms, and what it refuses."""
+
+import csv
+import io
+import json
+import unittest
+
+from support import ModelTest
+
+COLUMNS = ["test", "method", "K", "ms", "sd", "tokens_per_second", "layer_applications", "threads", "device", "model", "type"]
+
+
+class BenchTest(ModelTest):
+    def rows(self, *args):
+        return json.loads(self.ok("bench", *args, "-r", 2, "-o", "json").stdout)
+
+    def test_plain_rows(self):
+        rows = self.rows("-m", self.model.base, "--prompt", 16, "--gen", 4)
+        self.assertEqual([row["test"] for row in rows], ["pp16", "tg4"])
+        for row in rows:
+            self.assertEqual(list(row)[:len(COLUMNS)], COLUMNS)
+            self.assertEqual((row["method"], row["K"], row["threads"], row["device"], row["type"]), ("plain", 0, 1, "CPU", "F32"))
+            self.assertGreater(row["ms"], 0)
+            self.assertEqual(len(row["samples_ms"]), 2)
+        self.assertEqual(rows[0]["layer_applications"], 6)
+
+    def test_methods(self):
+        rows = self.rows("-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "penelope:3,cot:5", "--prompt", 12)
+        self.assertEqual([(row["test"], row["method"], row["K"]) for row in rows],
+                         [("latent", "penelope", 3), ("answer", "penelope", 3), ("answer", "cot", 0)])
+        self.assertEqual(rows[0]["layer_applications"], self.model.expected["layer_applications"]["3"])
+
+    def test_methods_no_file_brings(self):
+        rows = self.rows("-m", self.model.base, "--methods", "penelope:2,coconut:2", "--interval", "4:6", "--prompt", 12, "--phases")
+        latent = {(row["method"], row["K"]): row["layer_applications"] for row in rows if row["test"] == "latent"}
+        self.assertEqual(latent, {("penelope", 2): 12, ("penelope", 0): 8, ("coconut", 2): 24, ("coconut", 0): 12})
+        self.assertEqual([row["test"] for row in rows if row["method"] == "plain"], ["rows1", "rows2", "rows4", "rows8", "rows16"])
+
+    def test_forms(self):
+        args = ("bench", "-m", self.model.base, "--prompt", 4, "--gen", 0, "-r", 1)
+        self.assertRegex(self.ok(*args).stdout, r"^\| test +\| method .*\n\|-+\|")
+        table = list(csv.DictReader(io.StringIO(self.ok(*args, "-o", "csv").stdout)))
+        self.assertEqual(table[0]["test"], "pp4")
+        self.assertEqual(json.loads(self.ok(*args, "--json").stdout)[0]["test"], "pp4")
+
+    def test_wrong_requests(self):
+        self.error(2, "either --model or --shape", "bench")
+        self.error(2, "METHOD:COUNT", "bench", "-m", self.model.base, "--methods", "penelope")
+        self.error(2, "S:E", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4")
+        self.error(1, "interval", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4:9")
+        self.error(1, "magic", "bench", "-m", self.model.base, "--methods", "magic:1")
+        self.error(2, "nothing to measure", "bench", "-m", self.model.base, "--prompt", 0, "--gen", 0)
+        self.error(1, "512", "bench", "-m", self.model.base, "--prompt", 600)
+        self.error(1, "coconut", "bench", "-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "coconut:1")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+"""convert and quantize as a user meets them: reports, refusals, and nothing left behind."""
+
+import json
+import os
+import resource
+import subprocess
+import unittest
+
+from support import BIN, GOLDEN, ModelTest, clean_environment, run
+
+
+class FilesTest(ModelTest):
+    def test_convert_reports_what_it_wrote(self):
+        out = self.work / "m.gguf"
+        result = self.ok_json("convert", GOLDEN / "last" / "model", "-o", out, "--type", "q8_0")
+        self.assertEqual((result["kind"], result["type"], result["path"]), ("model", "Q8_0", str(out)))
+        self.assertGreater(result["parameters"], 100000)
+        self.assertEqual(os.listdir(self.work), ["m.gguf"])
+
+    def test_existing_files_need_force(self):
+        out = self.work / "m.gguf"
+        out.write_text("precious")
+        self.error(1, "--force", "convert", GOLDEN / "last" / "model", "-o", out)
+        self.assertEqual(out.read_text(), "precious")
+        self.ok("convert", GOLDEN / "last" / "model", "-o", out, "--force")
+        self.assertTrue(out.read_bytes().startswith(b"GGUF"))
+
+    def test_wrong_requests(self):
+        out = self.work / "m.gguf"
+        self.error(1, "nowhere", "convert", "nowhere", "-o", out)
+        self.error(1, "base", "convert", GOLDEN / "last" / "penelope", "-o", out)
+        self.error(1, "q9", "convert", GOLDEN / "last" / "model", "-o", out, "--type", "q9")
+        self.error(2, "-o, --out", "convert", GOLDEN / "last" / "model")
+        self.error(2, "TYPE is missing", "quantize", self.model.base, out)
+        self.error(2, "PATTERN=TYPE", "quantize", self.model.base, out, "q8_0", "--tensor-type", "attn_v")
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_quantize(self):
+        out = self.work / "q.gguf"
+        dry = self.ok_json("quantize", self.model.base, out, "q8_0", "--dry-run")
+        self.assertFalse(dry["written"])
+        self.assertFalse(out.exists())
+        done = self.ok_json("quantize", self.model.base, out, "q8_0")
+        self.assertEqual(done["bytes_out"], dry["bytes_out"])
+        self.error(1, "--allow-requantize", "quantize", out, self.work / "r.gguf", "q4_0")
+        answer = self.ok_json("run", "-m", out, "--sidecar", self.model.sidecar, "-p", "x", "-n", 2)
+        self.assertEqual(answer["method"], "penelope")
+
+    def test_full_disk_leaves_nothing(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
+        out = self.work / "m.gguf"
+        done = subprocess.run([BIN, "convert", str(GOLDEN / "last" / "model"), "-o", str(out)], capture_output=True, text=True,
+                              env=clean_environment(), preexec_fn=limit)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "^error: ")
+        self.assertEqual(os.listdir(self.work), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
