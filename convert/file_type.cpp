@@ -130,7 +130,7 @@ ggml_type parse_tensor_type(std::string_view name) {
         }
         names.push_back(known);
     }
-    throw Error(ErrorKind::usage, "unknown tensor type " + in_quotes(name), "known are " + join(names, ", "));
+    throw Error(ErrorKind::usage, in_quotes(name) + ": unknown tensor type", "known are " + join(names, ", "));
 }
 
 std::vector<std::string> file_type_names() {

@@ -7,6 +7,7 @@ int cmd_run(const Options & options, Terminal & terminal);
 int cmd_chat(const Options & options, Terminal & terminal);
 int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
+int cmd_export(const Options & options, Terminal & terminal);
 int cmd_data(const Options & options, Terminal & terminal);
 int cmd_bench(const Options & options, Terminal & terminal);
 int cmd_eval(const Options & options, Terminal & terminal);
@@ -46,6 +47,14 @@ const std::vector<Command> & command_table() {
           "penelope quantize llama-1b-f32.gguf llama-1b-q4.gguf Q4_K_M\n"
           "penelope quantize base.gguf small.gguf Q4_0 --tensor-type attn_v=q8_0 --dry-run\n",
           cmd_quantize },
+        { "export", "Give a file a form others can use",
+          "SIDECAR -o OUT --as penelope|peft|lora|merged|bundle [-m BASE]\nBASE -o DIR --as hf",
+          "penelope, peft and hf write directories PyTorch reads; lora an adapter llama.cpp loads; merged the backbone "
+          "with the\n"
+          "LoRA folded in; bundle one file that runs alone. All but lora and hf need -m BASE.\n",
+          "penelope export listops.gguf -m base.gguf -o listops-bundle.gguf --as bundle\n"
+          "penelope export listops.gguf -o listops-lora.gguf --as lora\n",
+          cmd_export },
         { "data", "Make the data of a task, or check files for repeats",
           "listops|prosqa|prontoqa --out DIR [--seed S] [--train N --valid N --test N]\naudit DIR | FILES",
           "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files everywhere; "

@@ -4,10 +4,12 @@
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <cwchar>
@@ -53,24 +55,42 @@ struct LineEditor::Impl {
 
     static char * give_prompt(EditLine * edit) { return of(edit).prompt.data(); }
 
-    // One character from the terminal; gives up on a signal, which libedit's own function does not.
+    // Waits for a key; false when Ctrl-C came first. The signal is let in only while waiting, so that none slips through
+    // between the look at the count and the wait.
+    bool wait_for_key() const {
+        sigset_t interrupt, before;
+        sigemptyset(&interrupt);
+        sigaddset(&interrupt, SIGINT);
+        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+        bool pressed = interrupt_count() != presses;
+        for (bool ready = false; !ready && !pressed; pressed = interrupt_count() != presses) {
+            fd_set keys;
+            FD_ZERO(&keys);
+            FD_SET(STDIN_FILENO, &keys);
+            ready = pselect(STDIN_FILENO + 1, &keys, nullptr, nullptr, nullptr, &before) != -1 || errno != EINTR;
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        return !pressed;
+    }
+
+    // One character from the terminal. libedit's own function goes on waiting after a signal.
     static int read_char(EditLine * edit, wchar_t * out) {
+        Impl &         self = of(edit);
         std::mbstate_t state{};
         while (true) {
-            char          byte = 0;
-            const ssize_t n    = ::read(STDIN_FILENO, &byte, 1);
-            if (n == 0) {
-                return 0;
-            }
-            if (n < 0) {
-                Impl & self = of(edit);
-                if (errno == EINTR && interrupt_count() == self.presses) {
-                    continue; // another signal
-                }
+            if (!self.wait_for_key()) {
                 const LineInfo * line = el_line(edit);
-                self.interrupted      = errno == EINTR;
+                self.interrupted      = true;
                 self.had_text         = line->lastchar != line->buffer;
                 return -1;
+            }
+            char          byte = 0;
+            const ssize_t n    = ::read(STDIN_FILENO, &byte, 1);
+            if (n < 0 && errno == EINTR) {
+                continue;
+            }
+            if (n <= 0) {
+                return static_cast<int>(n);
             }
             const size_t used = std::mbrtowc(out, &byte, 1, &state);
             if (used == static_cast<size_t>(-1)) {

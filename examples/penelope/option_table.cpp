@@ -119,6 +119,7 @@ const std::vector<OptionRow> & option_table() {
           "penelope: directory for PyTorch; peft: PEFT directory; lora: GGUF adapter for llama.cpp; merged: backbone with "
           "the LoRA folded in; bundle: everything in one file; hf: Hugging Face directory of the backbone" },
         { "type", "", text, "TYPE", "", "", g_output, "convert", types.c_str() },
+        { "type", "", text, "TYPE", "", "", g_output, "export", "type of the weights of --as merged (default: that of the base)" },
         { "base", "", text, "BASE.gguf", "", "", g_model, "convert", "the backbone an adapter belongs to" },
         { "lora", "", text, "DIR", "", "", g_model, "convert", "PEFT directory to put into the sidecar" },
         { "tensor-type", "", text, "PATTERN=TYPE", "", "", g_output, "quantize",

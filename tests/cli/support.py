@@ -1,6 +1,6 @@
 """What the tests of the program share: running it, driving it through a pseudo-terminal, a tiny model to run it on.
 
-Standard library only. PENELOPE_BIN names the program.
+Standard library only. PENELOPE_BIN names the program, by default that of the preset release.
 """
 
 import codecs
@@ -21,8 +21,8 @@ from pathlib import Path
 import fcntl
 import termios
 
-BIN = os.environ.get("PENELOPE_BIN", "build/bin/penelope")
 TESTS = Path(__file__).resolve().parent.parent
+BIN = os.environ.get("PENELOPE_BIN") or str(TESTS.parent / "build" / "release" / "bin" / "penelope")
 GOLDEN = TESTS / "golden"
 
 
@@ -163,7 +163,7 @@ class ModelTest(unittest.TestCase):
 
     def ok(self, *args, **kwargs):
         done = run(*args, **kwargs)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr or done.stdout)
         return done
 
     def ok_json(self, *args, **kwargs):

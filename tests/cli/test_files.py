@@ -46,6 +46,20 @@ class FilesTest(ModelTest):
         answer = self.ok_json("run", "-m", out, "--sidecar", self.model.sidecar, "-p", "x", "-n", 2)
         self.assertEqual(answer["method"], "penelope")
 
+    def test_export(self):
+        question = ("-p", "Tom is a impus.", "-n", 4)
+        expected = self.ok_json("run", "-m", self.model.base, "--sidecar", self.model.sidecar, *question)
+        bundle = self.work / "bundle.gguf"
+        self.ok_json("export", self.model.sidecar, "-m", self.model.base, "-o", bundle, "--as", "bundle")
+        self.assertEqual(self.ok_json("run", "-m", bundle, *question)["tokens"], expected["tokens"])
+
+        folder = self.work / "penelope"
+        self.ok_json("export", self.model.sidecar, "-m", self.model.base, "-o", folder, "--as", "penelope")
+        self.assertEqual((folder / "penelope.safetensors").read_bytes(), (GOLDEN / "last" / "penelope" / "penelope.safetensors").read_bytes())
+
+        self.error(1, "-m BASE", "export", self.model.sidecar, "-o", self.work / "x", "--as", "peft")
+        self.error(2, "not one of penelope, peft", "export", self.model.sidecar, "-o", self.work / "x", "--as", "onnx")
+
     def test_full_disk_leaves_nothing(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
