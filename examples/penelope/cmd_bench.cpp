@@ -206,6 +206,23 @@ std::string Bench::type_text() const {
     return text;
 }
 
+// Narrower headings and sizes in units.
+OrderedJson for_people(const OrderedJson & row) {
+    OrderedJson out;
+    for (const auto & [key, value] : row.items()) {
+        if (key == "tokens_per_second") {
+            out["tok/s"] = value;
+        } else if (key == "layer_applications") {
+            out["layers"] = value;
+        } else if (key == "memory_bytes") {
+            out["caches"] = format_bytes(value.get<uint64_t>());
+        } else {
+            out[key] = value;
+        }
+    }
+    return out;
+}
+
 OrderedJson Bench::row(const BenchCase & test) const {
     const double ms = test.mean();
     return { { "test", test.test },
@@ -248,14 +265,17 @@ int Bench::run() {
         rows.push_back(row(test));
     }
     const TableFormat format = options_.flag("json") ? TableFormat::json : parse_table_format(options_.text("format"));
-    if (format == TableFormat::json) {
-        for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+        if (format == TableFormat::json) {
             rows[i]["samples_ms"] = cases_[i].ms;
+        } else if (format == TableFormat::markdown) {
+            rows[i] = for_people(rows[i]);
         }
     }
     terminal_.write(format_table(rows, format));
-    terminal_.note("mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
-                   " runs after one to warm up; tokenizing and sampling are not in it");
+    terminal_.note(
+        "mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
+        " runs after one to warm up; tokenizing and sampling are not in it; layers: sequential layer applications");
     return 0;
 }
 

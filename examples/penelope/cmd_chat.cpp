@@ -40,6 +40,7 @@ class Chat {
               options, options.given("latent-steps") ? static_cast<int>(options.integer("latent-steps")) : -1)),
           conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")) {
         check_sampling(generate_.sampling);
+        require_latent_steps(session.engine(), generate_.n_steps);
     }
 
     int loop();
@@ -119,6 +120,7 @@ void Chat::set(const std::string & name, const std::string & value) {
             }
         }
         if (name == "K") {
+            require_latent_steps(session_.engine(), static_cast<int>(checked.integer(option)));
             generate_.n_steps = static_cast<int>(checked.integer(option));
         } else if (name == "temp") {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));
@@ -138,8 +140,10 @@ void Chat::show_stats() {
     if (!last_.method.empty()) {
         out << stats_line(last_) << "\n";
     }
-    out << "K = " << (generate_.n_steps < 0 ? "the sidecar's default" : std::to_string(generate_.n_steps))
-        << " | temp = " << generate_.sampling.temperature << " | seed = " << generate_.sampling.seed
+    if (session_.engine().sidecar() != nullptr) {
+        out << "K = " << (generate_.n_steps < 0 ? "the sidecar's default" : std::to_string(generate_.n_steps)) << " | ";
+    }
+    out << "temp = " << generate_.sampling.temperature << " | seed = " << generate_.sampling.seed
         << " | n = " << generate_.n_predict << "\n"
         << conversation_.n_messages() << " messages | context of " << session_.options().n_ctx << " rows | "
         << format_bytes(session_.engine().weight_bytes()) << " weights, " << format_bytes(session_.memory_bytes())

@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, bool>> read_outcomes(const std::string & path
             continue;
         }
         const Json row = parse_json(text, where);
-        const int  k = int(json_get<int64_t>(row, "K", where));
+        const int  k   = int(json_get<int64_t>(row, "K", where));
         if (steps.empty() || std::find(steps.begin(), steps.end(), k) != steps.end()) {
             outcomes.emplace_back(json_get<std::string>(row, "id", where), json_get<bool>(row, "correct", where));
         }

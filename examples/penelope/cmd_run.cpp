@@ -152,8 +152,10 @@ int cmd_run(const Options & options, Terminal & terminal) {
     // Refused before the model is loaded: the work would be lost.
     InspectionFiles files(options);
 
-    const std::shared_ptr<const Engine> engine = load_engine(options, terminal);
-    const size_t         n_streams             = batch && steps.size() <= 1 ? std::min(group_size, prompts.size()) : 1;
+    const std::shared_ptr<const Engine> engine  = load_engine(options, terminal);
+    const int                           deepest = steps.empty() ? -1 : steps.back();
+    require_latent_steps(*engine, deepest);
+    const size_t         n_streams = batch && steps.size() <= 1 ? std::min(group_size, prompts.size()) : 1;
     Session              session(engine, session_options(options, static_cast<int>(n_streams)));
     const InterruptWatch watch = watch_session(session);
 
@@ -166,7 +168,6 @@ int cmd_run(const Options & options, Terminal & terminal) {
     } else {
         run_single(run, prompts[0], generate);
     }
-    const int deepest = steps.empty() ? -1 : *std::max_element(steps.begin(), steps.end());
     for (const PromptInput & prompt : prompts) {
         files.add(session, run.tokens(prompt), prompt.id, deepest);
     }

@@ -107,6 +107,13 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
     return engine;
 }
 
+void require_latent_steps(const Engine & engine, int n_steps) {
+    if (n_steps > 0 && engine.sidecar() == nullptr) {
+        throw Error(ErrorKind::usage, "-K " + std::to_string(n_steps) + ": latent steps need a sidecar",
+                    "give one with --sidecar FILE");
+    }
+}
+
 InterruptWatch watch_session(Session & session) {
     return InterruptWatch([](void * object) { static_cast<Session *>(object)->cancel(); }, &session);
 }

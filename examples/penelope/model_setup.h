@@ -14,6 +14,9 @@ namespace penelope {
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & sidecar);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
+// Throws Error(usage) when latent steps are asked of a model without a sidecar.
+void require_latent_steps(const Engine & engine, int n_steps);
+
 // While the result lives, Ctrl-C cancels what the session generates.
 InterruptWatch watch_session(Session & session);
 

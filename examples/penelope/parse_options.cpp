@@ -53,11 +53,14 @@ const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const s
     }
     const std::string nearest = nearest_name(flag, names);
     std::string       hint    = foreign_flag_hint(flag);
+    if (command.empty()) {
+        hint = "the command goes first: penelope COMMAND [options]";
+    }
     if (hint.empty() && !nearest.empty()) {
         hint = "did you mean " + nearest + "?";
     }
     if (hint.empty()) {
-        hint = "'penelope " + command + (command.empty() ? "" : " ") + "--help' lists the options";
+        hint = "'penelope " + command + " --help' lists the options";
     }
     throw UsageError(flag + ": unknown option" + (command.empty() ? "" : " of 'penelope " + command + "'"), hint);
 }

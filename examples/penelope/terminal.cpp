@@ -79,6 +79,7 @@ size_t Terminal::width() const {
 }
 
 void Terminal::write(std::string_view text) {
+    progress(""); // both may share a screen
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Error(ErrorKind::io, std::string("standard output: ") + std::strerror(errno));
     }

@@ -149,6 +149,7 @@ class ErrorTest(ModelTest):
         base = ("run", "-m", self.model.base)
         latent = (*base, "--sidecar", self.model.sidecar)
         self.error(1, "9.*8", *latent, "-p", "x", "-K", 9)
+        self.error(1, "latent steps need a sidecar", *base, "-p", "x", "-K", 1)
         self.error(1, "empty", *base, "-p", "")
         self.error(1, r"error: .*\d+.*512", *base, "-p", "x " * 1000)
         self.error(1, r"600.*512", *base, "-p", "x", "-c", 600)

@@ -63,7 +63,8 @@ class WrongUsageTest(unittest.TestCase):
     def test_unknown_command(self):
         self.wrong(r"'chta': unknown command\nhint: did you mean 'chat'\?", "chta")
         self.wrong(r"'chta': unknown command", "help", "chta")
-        self.wrong("no command", )
+        self.wrong("no command")
+        self.wrong("-m: unknown option\nhint: the command goes first", "-m", "x", "run")
 
     def test_bad_value_shows_the_help_of_that_option_only(self):
         done = self.wrong(r"--top-k: 'many' is not a whole number\nhint: --top-k K", "run", "--top_k", "many")
