@@ -16,17 +16,6 @@ namespace {
 // Tensors per node: results, views and constants each take a header of their own.
 constexpr int kTensorsPerNode = 2;
 
-void check_operations(const Backend & backend, ggml_cgraph * cgraph) {
-    for (int i = 0; i < ggml_graph_n_nodes(cgraph); i++) {
-        Node node = ggml_graph_node(cgraph, i);
-        if (!ggml_backend_supports_op(backend.get(), node)) {
-            throw Error(ErrorKind::device,
-                        backend.device().name + ": cannot run " + ggml_op_desc(node) + " of node " + ggml_get_name(node),
-                        "use --device CPU");
-        }
-    }
-}
-
 int count_present(const std::vector<Node> & marks, ggml_cgraph * cgraph) {
     std::unordered_set<const ggml_tensor *> nodes;
     for (int i = 0; i < ggml_graph_n_nodes(cgraph); i++) {
@@ -93,39 +82,70 @@ void Graph::allocate(const Backend & backend) {
     allocate(backend, *own_workspace_);
 }
 
-void Graph::allocate(const Backend & backend, Workspace & workspace) {
-    if (workspace.owner_ == this) {
-        return;
-    }
-    for (Node node : inputs_) {
-        // An input no node reads would get no memory, and filling it would fail.
-        expand(node);
-    }
-    // Forget places from an earlier round: ggml would take them for memory of somebody else's.
+// Tensors of this graph forget where they lay: ggml would take it for memory of somebody else's.
+void Graph::forget_places() {
     for (Node node = ggml_get_first_tensor(ctx()); node; node = ggml_get_next_tensor(ctx(), node)) {
         node->data   = nullptr;
         node->buffer = nullptr;
     }
-    workspace.owner_           = nullptr;
-    ggml_gallocr_t allocator   = workspace.allocator_.get();
-    if (n_bytes_ == 0) {
-        const size_t held = workspace.bytes();
-        ggml_gallocr_reserve_n_size(allocator, cgraph_, nullptr, nullptr, &n_bytes_);
-        if (backend.device().is_cpu && n_bytes_ > held) {
-            require_memory(n_bytes_ - held, "graph buffer", "use a smaller context, batch or model");
+}
+
+size_t Graph::plan(const Backend & backend) {
+    if (!is_planned_) {
+        for (Node node : inputs_) {
+            // An input no node reads would get no memory, and filling it would fail.
+            expand(node);
         }
-    }
-    // Reserving anew is what makes sharing safe: ggml would keep the plan of another graph that has as many nodes.
-    if (!ggml_gallocr_reserve(allocator, cgraph_) || !ggml_gallocr_alloc_graph(allocator, cgraph_)) {
-        throw Error(ErrorKind::memory, "graph buffer: " + format_bytes(n_bytes_) + " cannot be allocated on " + backend.device().name,
-                    "use a smaller context, batch or model");
-    }
-    if (!checked_) {
-        check_operations(backend, cgraph_);
+        forget_places();
+        plan_                 = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
         n_layer_applications_ = count_present(layer_marks_, cgraph_);
-        checked_              = true;
+        is_planned_           = true;
+    }
+    return plan_.n_bytes();
+}
+
+void Graph::allocate(const Backend & backend, Workspace & workspace) {
+    if (workspace.owner_ == this) {
+        return;
+    }
+    const size_t needed = std::max<size_t>(plan(backend), 1);
+    workspace.owner_    = nullptr;
+    if (workspace.bytes() < needed) {
+        const size_t held = workspace.bytes();
+        workspace.buffer_.reset();
+        if (backend.device().is_cpu) {
+            require_memory(needed - held, "graph buffer", "use a smaller context, batch or model");
+        }
+        workspace.buffer_.reset(ggml_backend_buft_alloc_buffer(workspace.type_, needed));
+        if (!workspace.buffer_) {
+            throw Error(ErrorKind::memory, "graph buffer: " + format_bytes(needed) + " cannot be allocated on " + backend.device().name,
+                        "use a smaller context, batch or model");
+        }
+        ggml_backend_buffer_set_usage(workspace.buffer_.get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    }
+    forget_places();
+    plan_.place(workspace.buffer_.get());
+    if (!checked_) {
+        const std::vector<Node> missing = missing_operations(backend);
+        if (!missing.empty()) {
+            throw Error(ErrorKind::device,
+                        backend.device().name + ": cannot run " + ggml_op_desc(missing.front()) + " of node " + ggml_get_name(missing.front()),
+                        "use --device CPU");
+        }
+        checked_ = true;
     }
     workspace.owner_ = this;
+}
+
+std::vector<Node> Graph::missing_operations(const Backend & backend) const {
+    std::vector<Node> missing;
+    for (int i = 0; i < n_nodes(); i++) {
+        Node node = ggml_graph_node(cgraph_, i);
+        if (!ggml_backend_supports_op(backend.get(), node)) {
+            missing.push_back(node);
+        }
+    }
+    return missing;
 }
 
 void Graph::compute(const Backend & backend) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "graph/device.h"
+#include "graph/memory_plan.h"
 
 #include <cstdarg>
 #include <cstdint>
@@ -22,13 +23,14 @@ using Node = ggml_tensor *;
 // Memory for the nodes of graphs that are computed one at a time: as large as the largest of them.
 class Workspace {
   public:
-    explicit Workspace(const Backend & backend) : allocator_(ggml_gallocr_new(backend.buffer_type())) {}
-    size_t bytes() const { return ggml_gallocr_get_buffer_size(allocator_.get(), 0); }
+    explicit Workspace(const Backend & backend) : type_(backend.buffer_type()) {}
+    size_t bytes() const { return buffer_ ? ggml_backend_buffer_get_size(buffer_.get()) : 0; }
 
   private:
     friend class Graph;
-    ggml_gallocr_ptr allocator_;
-    const Graph *    owner_ = nullptr; // whose nodes lie in it now
+    ggml_backend_buffer_type_t type_;
+    ggml_backend_buffer_ptr    buffer_;
+    const Graph *              owner_ = nullptr; // whose nodes lie in it now
 };
 
 class Graph {
@@ -72,13 +74,19 @@ class Graph {
     // round of filling inputs and computing; it costs nothing while no other graph has used the workspace since.
     void allocate(const Backend & backend, Workspace & workspace);
     void allocate(const Backend & backend);
-    size_t n_bytes() const { return n_bytes_; } // of workspace it needs; known after allocate()
+    // Bytes of workspace it needs, without taking them; nothing can be added to the graph afterwards.
+    size_t plan(const Backend & backend);
+    size_t n_bytes() const { return plan_.n_bytes(); } // known after plan() or allocate()
+    // Nodes the device cannot run.
+    std::vector<Node> missing_operations(const Backend & backend) const;
     int    n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
 
     // Throws Error(device) when the backend reports failure. Blocks until done.
     void compute(const Backend & backend);
 
   private:
+    void forget_places();
+
     ggml_context_ptr           ctx_;
     ggml_cgraph *              cgraph_;
     Tape *                     tape_;
@@ -88,7 +96,8 @@ class Graph {
     int64_t                    n_draws_    = 0;
     bool                       rebuilding_ = false;
     std::vector<Node>          inputs_;
-    size_t                     n_bytes_ = 0;
+    MemoryPlan                 plan_;
+    bool                       is_planned_ = false;
     int                        n_layer_applications_ = 0;
     bool                       checked_ = false; // every operation is known to run on the device
 };

@@ -4,6 +4,8 @@
 
 #include "graph/ops.h"
 
+#include <cstring>
+
 using namespace gradient_check;
 using penelope::AttentionShape;
 using penelope::Linear;

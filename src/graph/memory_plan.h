@@ -1,0 +1,34 @@
+// Where each tensor of a graph lies in one buffer: tensors whose lives do not overlap share memory. ggml has such a planner
+// too, but it stops the process when memory falls into more than 256 gaps, which the graph of a training step does.
+#pragma once
+
+#include "ggml-backend.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace penelope {
+
+class MemoryPlan {
+  public:
+    MemoryPlan() = default;
+    // Plans for everything in the graph that has no memory yet. `inputs` are filled before the graph runs and lie apart from
+    // each other; outputs (ggml_set_output) keep their memory until the end.
+    MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs, ggml_backend_buffer_type_t type);
+
+    size_t n_bytes() const { return n_bytes_; }
+
+    // Gives every planned tensor its address in a buffer of at least n_bytes(). None of them may have one.
+    void place(ggml_backend_buffer_t buffer) const;
+
+  private:
+    struct Place {
+        ggml_tensor * tensor;
+        size_t        offset;
+    };
+    std::vector<Place>         places_;
+    std::vector<ggml_tensor *> views_;
+    size_t                     n_bytes_ = 0;
+};
+
+} // namespace penelope

@@ -1,0 +1,164 @@
+// The planner of graph memory: no two tensors that are alive at one time share a byte, and memory is used again.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "base/rng.h"
+#include "graph/graph.h"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+
+using namespace penelope;
+
+namespace {
+
+Backend & cpu() {
+    static Backend instance(find_device("CPU"), 1);
+    return instance;
+}
+
+Node owner(Node node) { return node->view_src ? node->view_src : node; }
+
+// For each pair of tensors with memory of their own: either the bytes are apart or one is used last before the other is made.
+// A result may take the place of an operand that is used there last.
+void check_no_overlap(Graph & g) {
+    struct Span {
+        int    made, last;
+        char * first;
+        size_t size;
+    };
+    std::map<Node, Span> spans;
+    for (int i = 0; i < g.n_nodes(); i++) {
+        Node node = ggml_graph_node(g.cgraph(), i);
+        if (!node->view_src && !spans.count(node)) {
+            spans[node] = {i, i, static_cast<char *>(node->data), ggml_nbytes(node)};
+        }
+        for (Node source : node->src) {
+            if (source && !spans.count(owner(source))) { // an input
+                spans[owner(source)] = {-1, i, static_cast<char *>(owner(source)->data), ggml_nbytes(owner(source))};
+            }
+            if (source) {
+                spans[owner(source)].last = i;
+            }
+        }
+        spans[owner(node)].last = i;
+        if (owner(node)->flags & GGML_TENSOR_FLAG_OUTPUT) {
+            spans[owner(node)].last = g.n_nodes();
+        }
+    }
+    int n_overlaps = 0;
+    for (auto a = spans.begin(); a != spans.end(); ++a) {
+        for (auto b = std::next(a); b != spans.end(); ++b) {
+            const Span & x = a->second;
+            const Span & y = b->second;
+            const bool apart = x.first + x.size <= y.first || y.first + y.size <= x.first;
+            const bool after = x.last <= y.made || y.last <= x.made;
+            n_overlaps += !apart && !after;
+        }
+    }
+    CHECK(n_overlaps == 0);
+}
+
+} // namespace
+
+TEST_CASE("a long chain needs the memory of two of its links") {
+    Graph g(512);
+    Node  x = g.input("x", GGML_TYPE_F32, 256, 4);
+    for (int i = 0; i < 100; i++) {
+        x = ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x));
+    }
+    g.output(x);
+    g.allocate(cpu());
+    CHECK(g.n_bytes() == 2 * 256 * 4 * sizeof(float));
+    check_no_overlap(g);
+}
+
+TEST_CASE("elementwise operations on values nobody needs again run in place") {
+    Graph g(512);
+    Node  x = g.input("x", GGML_TYPE_F32, 1000);
+    Node  y = ggml_sqr(g.ctx(), x);
+    for (int i = 0; i < 50; i++) {
+        y = ggml_scale(g.ctx(), y, 0.5f);
+    }
+    g.output(y);
+    g.allocate(cpu());
+    CHECK(g.n_bytes() <= 4032);
+    set_node(x, std::vector<float>(1000, 3.0f));
+    g.compute(cpu());
+    CHECK(get_node(y)[999] == doctest::Approx(9.0 * std::pow(0.5, 50)));
+}
+
+TEST_CASE("an operand read twice through different views is not overwritten") {
+    Graph g(64);
+    Node  x = g.input("x", GGML_TYPE_F32, 8, 8);
+    Node  y = ggml_sqr(g.ctx(), x);
+    Node  z = ggml_add(g.ctx(), y, ggml_transpose(g.ctx(), y));
+    g.output(z);
+    g.allocate(cpu());
+    std::vector<float> values(64);
+    for (size_t i = 0; i < values.size(); i++) {
+        values[i] = float(i);
+    }
+    set_node(x, values);
+    g.compute(cpu());
+    const std::vector<float> sum = get_node(z);
+    for (size_t r = 0; r < 8; r++) {
+        for (size_t c = 0; c < 8; c++) {
+            CHECK(sum[8 * r + c] == values[8 * r + c] * values[8 * r + c] + values[8 * c + r] * values[8 * c + r]);
+        }
+    }
+}
+
+TEST_CASE("random graphs with thousands of gaps") {
+    Rng rng(5);
+    for (int round = 0; round < 5; round++) {
+        Graph             g(4096);
+        std::vector<Node> alive{g.input("x", GGML_TYPE_F32, 16, 16)};
+        std::vector<Node> results;
+        for (int i = 0; i < 1200; i++) {
+            Node       a    = alive[rng.below(alive.size())];
+            Node       b    = alive[rng.below(alive.size())];
+            const auto kind = rng.below(5);
+            Node       y    = kind == 0   ? ggml_cont(g.ctx(), ggml_transpose(g.ctx(), a))
+                              : kind == 1 ? ggml_scale(g.ctx(), a, 0.5f)
+                              : kind == 2 ? ggml_repeat_4d(g.ctx(), a, a->ne[0], a->ne[1] > 512 ? a->ne[1] : a->ne[1] * 2, 1, 1)
+                              : kind == 3 ? ggml_view_2d(g.ctx(), a, a->ne[0], (a->ne[1] + 1) / 2, a->nb[1], 0)
+                                          : ggml_are_same_shape(a, b) ? ggml_add(g.ctx(), a, b) : ggml_sqr(g.ctx(), a);
+            if (!ggml_is_contiguous(y)) {
+                y = ggml_cont(g.ctx(), y);
+            }
+            g.expand(y);
+            alive.push_back(y);
+            if (alive.size() > 300) {
+                alive.erase(alive.begin() + ptrdiff_t(rng.below(alive.size())));
+            }
+            if (i % 400 == 399) {
+                g.output(y);
+            }
+        }
+        g.allocate(cpu());
+        check_no_overlap(g);
+    }
+}
+
+TEST_CASE("a graph gets its memory back in a workspace another one has used") {
+    Workspace          shared(cpu());
+    Graph              first(16), second(16);
+    Node               x = first.input("x", GGML_TYPE_F32, 64);
+    Node               y = ggml_sqr(first.ctx(), x);
+    Node               p = second.input("p", GGML_TYPE_F32, 4096);
+    Node               q = ggml_sqr(second.ctx(), p);
+    first.output(y);
+    second.output(q);
+    for (float value : {2.0f, 3.0f}) {
+        first.allocate(cpu(), shared);
+        set_node(x, std::vector<float>(64, value));
+        first.compute(cpu());
+        CHECK(get_node(y)[63] == value * value);
+        second.allocate(cpu(), shared);
+        set_node(p, std::vector<float>(4096, -value));
+        second.compute(cpu());
+        CHECK(get_node(q)[4095] == value * value);
+    }
+}
