@@ -3,8 +3,6 @@
 #include "base/rng.h"
 #include "model/lora.h"
 
-#include <functional>
-
 namespace penelope {
 
 LatentShape latent_shape(const SidecarConfig & config) {
@@ -18,12 +16,7 @@ LatentShape latent_shape(const SidecarConfig & config) {
     return shape;
 }
 
-namespace {
-
-// Gives the node of a module tensor by name and shape; matrices may take a faster layout.
-using Source = std::function<Node(const std::string & name, const std::vector<int64_t> & ne, bool is_matrix)>;
-
-PenelopeModules assemble(const SidecarConfig & c, int64_t d, const Source & get) {
+PenelopeModules assemble_modules(const SidecarConfig & c, int64_t d, const ModuleSource & get) {
     const auto rows   = [&](const std::string & name, int64_t n) { return get("penelope." + name, {d, n}, false); };
     const auto linear = [&](const std::string & name, int64_t n_in, int64_t n_out, bool is_matrix) {
         Linear layer;
@@ -54,10 +47,8 @@ PenelopeModules assemble(const SidecarConfig & c, int64_t d, const Source & get)
     return m;
 }
 
-} // namespace
-
 PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd, WeightStore & store) {
-    return assemble(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
+    return assemble_modules(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
         const GgufTensor & tensor = file->get_tensor(name, ne);
         if (is_matrix) {
             return store.add(file, tensor, WeightUse::matrix);
@@ -68,7 +59,7 @@ PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const Sidec
 
 PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store) {
     Rng rng(seed);
-    return assemble(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
+    return assemble_modules(config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
         size_t n = 1;
         for (int64_t extent : ne) {
             n *= size_t(extent);

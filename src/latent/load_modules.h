@@ -6,12 +6,20 @@
 #include "latent/time.h"
 #include "model/weights.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace penelope {
 
 LatentShape latent_shape(const SidecarConfig & config);
+
+// Gives the node of a module tensor by name and shape; matrices may take a faster layout.
+using ModuleSource = std::function<Node(const std::string & name, const std::vector<int64_t> & ne, bool is_matrix)>;
+
+// All modules out of one source, which is asked once for each tensor.
+PenelopeModules assemble_modules(const SidecarConfig & config, int64_t n_embd, const ModuleSource & get);
 
 // The nodes have data after store.load(). Matrices keep their type; everything else is F32. Throws Error naming the tensor
 // that is missing or misshapen.

@@ -1,13 +1,23 @@
 #include "model/backbone.h"
 
+#include "graph/checkpoint.h"
 #include "model/layer_llama.h"
+
+#include <memory>
 
 namespace penelope {
 
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, KvStore & kv,
                 const Queries * queries) {
     for (int il = first; il < last; il++) {
-        x = llama_layer(g, model, il, x, rows, kv, il == last - 1 ? queries : nullptr);
+        const Queries * kept = il == last - 1 ? queries : nullptr;
+        if (model.recompute) {
+            // The second building comes after this call has returned: everything but the store is its own.
+            const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
+            x = checkpoint(g, [&g, &model, il, x, rows, &kv, own]() { return llama_layer(g, model, il, x, rows, kv, own.get()); });
+        } else {
+            x = llama_layer(g, model, il, x, rows, kv, kept);
+        }
         if (x) {
             g.expand(x);
         }

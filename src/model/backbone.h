@@ -27,6 +27,7 @@ struct Backbone {
     Node                    output_norm = nullptr; // [n_embd]
     Linear                  head;                  // [n_embd, n_vocab]
     RopeParams              rope;
+    bool                    recompute = false; // training: layers are computed again in the backward instead of kept
 };
 
 // F_[first:last): the residual stream x [n_embd, n_rows] through layers first..last-1. Keys and values go to and come from

@@ -192,6 +192,14 @@ void Optimizer::write(int group, Part part, const std::vector<float> & values) {
     set_node(node, values);
 }
 
+void Optimizer::reset_moments() {
+    for (const Group & group : groups_) {
+        ggml_backend_tensor_memset(group.m, 0, 0, ggml_nbytes(group.m));
+        ggml_backend_tensor_memset(group.v, 0, 0, ggml_nbytes(group.v));
+    }
+    n_steps_ = 0;
+}
+
 size_t Optimizer::n_bytes() const { return ggml_backend_buffer_get_size(buffer_.get()) + norm_graph_.n_bytes(); }
 
 } // namespace penelope

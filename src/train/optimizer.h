@@ -47,6 +47,7 @@ class Optimizer {
     void               set_values(const std::string & name, const std::vector<float> & values);
     std::vector<float> gradient(const std::string & name) const; // as the last computed graph left it
     int64_t            n_parameters() const;
+    int                n_tensors() const { return int(slots_.size()); }
 
     // Watches every parameter.
     void watch(Tape & tape) const;
@@ -61,10 +62,14 @@ class Optimizer {
     enum class Part { weights, first_moments, second_moments };
     int                n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
+    int64_t             n_flat(int group) const { return ggml_nelements(groups_[size_t(group)].weights); } // numbers in a buffer
     std::vector<float> read(int group, Part part) const;
     void               write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
     int64_t            n_steps() const { return n_steps_; }
     void               set_n_steps(int64_t n) { n_steps_ = n; }
+
+    // Starts averaging anew: moments and count become zero.
+    void reset_moments();
 
     size_t n_bytes() const; // on the device
 

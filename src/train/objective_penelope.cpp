@@ -1,0 +1,64 @@
+// The rows of sequence b: prompt at places 0 .. n-1, memory and readout at n .. n+m+q-1, target tokens from n+m+q on. The last
+// readout row predicts the first target token, so the rows that predict are one stretch that starts there.
+#include "latent/trajectory.h"
+#include "train/objective.h"
+
+namespace penelope {
+
+Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const {
+    const int            n       = batch.n_examples();
+    const int            n_inter = shape_.n_interface();
+    std::vector<Stretch> prompts, interfaces, targets, memory, predicting;
+    int                  n_prompt_rows = 0, n_target_rows = 0;
+    for (int b = 0; b < n; b++) {
+        const int n_prompt = int(batch.examples[size_t(b)].prompt.size());
+        const int n_target = int(batch.examples[size_t(b)].target.size());
+        prompts.push_back(stretch(b, 0, n_prompt));
+        interfaces.push_back(stretch(b, n_prompt, n_inter));
+        memory.push_back(stretch(b, n_prompt, shape_.n_memory));
+        predicting.push_back(stretch(b, n_prompt + n_inter - 1, n_target));
+        if (n_target > 1) {
+            targets.push_back(stretch(b, n_prompt + n_inter, n_target - 1));
+        }
+        n_prompt_rows += n_prompt;
+        n_target_rows += n_target - 1;
+    }
+    // Rows of the final pass: with the prompts in front when layers follow the interval.
+    const int            n_before = shape_.end < model.config.n_layer ? n_prompt_rows : 0;
+    std::vector<int32_t> index;
+    int                  next_target = n_before + n * n_inter;
+    for (int b = 0; b < n; b++) {
+        index.push_back(n_before + (b + 1) * n_inter - 1);
+        for (size_t i = 1; i < batch.examples[size_t(b)].target.size(); i++) {
+            index.push_back(next_target++);
+        }
+    }
+
+    std::vector<Stretch> all = prompts;
+    all.insert(all.end(), interfaces.begin(), interfaces.end());
+    all.insert(all.end(), targets.begin(), targets.end());
+    const RowInputs & all_rows = inputs.rows(g, "rows", all);
+    const Rows &      last     = inputs.rows(g, "predicting", predicting).rows();
+    TrajectoryRows    rows;
+    rows.all            = all_rows.rows();
+    rows.prompt         = all_rows.part(g, 0, n);
+    rows.latter         = all_rows.part(g, n, n + int(targets.size()));
+    rows.memory         = inputs.rows(g, "memory", memory).rows();
+    rows.kept.index     = inputs.index(g, "predicting.index", index);
+    rows.kept.positions = last.positions;
+    rows.kept.segments  = last.segments;
+
+    std::vector<TimeStep> steps;
+    if (batch.n_steps > 0) {
+        steps = time_network(g, modules_, shape_, inputs.matrix(g, "time", 2, batch.n_steps, time_coordinates(shape_, batch.n_steps)));
+    }
+    Node prompt = slice_rows(g, tokens, 0, n_prompt_rows);
+    Node target = n_target_rows ? slice_rows(g, tokens, n_prompt_rows, n_target_rows) : nullptr;
+    return build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv()).kept;
+}
+
+int PenelopeObjective::n_layer_applications(const Backbone & model, int n_steps) const {
+    return model.config.n_layer + (n_steps + 1) * (shape_.end - shape_.start);
+}
+
+} // namespace penelope

@@ -1,0 +1,72 @@
+// The graph of one minibatch: its loss and, when parameters are to be trained, their gradients, which it leaves in the
+// optimizer. A graph serves every minibatch of the same lengths and depth.
+#pragma once
+
+#include "graph/ops_loss.h"
+#include "train/objective.h"
+#include "train/optimizer.h"
+
+#include <list>
+#include <memory>
+#include <string>
+
+namespace penelope {
+
+struct StepLoss {
+    double             mean = 0; // over all target tokens
+    std::vector<float> tokens;   // of each target token, sequence after sequence
+};
+
+class StepGraph {
+  public:
+    // trained: whose parameters get gradients; null for the loss alone. Everything outlives the graph.
+    StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend, const Optimizer * trained);
+
+    // loss_scale multiplies the gradients.
+    StepLoss run(const Minibatch & batch, Workspace & workspace, float loss_scale = 1.0f);
+
+    Graph & graph() { return graph_; }
+
+    // What a minibatch has in common with those that can use its graph.
+    static std::string key(const Minibatch & batch);
+
+  private:
+    const Objective & objective_;
+    const Backend &   backend_;
+    Tape              tape_;
+    Graph             graph_;
+    StepInputs        inputs_;
+    Node              ids_     = nullptr; // I32 [n_rows]
+    Node              targets_ = nullptr; // I32 [n_targets]
+    Node              weights_ = nullptr; // [n_targets]
+    CrossEntropy      loss_{};
+};
+
+// Graphs kept for reuse, the least recently used ones dropped, in memory as large as the largest of them.
+class StepGraphs {
+  public:
+    StepGraphs(const Objective & objective, const Backbone & model, const Backend & backend, const Optimizer * trained)
+        : objective_(objective), model_(model), backend_(backend), trained_(trained), workspace_(backend) {}
+
+    StepLoss run(const Minibatch & batch, float loss_scale = 1.0f);
+
+    size_t n_bytes() const { return workspace_.bytes(); }
+    int    n_nodes() const { return n_nodes_; } // of the graph run last
+
+  private:
+    struct Kept {
+        std::string                key;
+        std::unique_ptr<StepGraph> graph;
+    };
+    StepGraph & find(const Minibatch & batch);
+
+    const Objective & objective_;
+    const Backbone &  model_;
+    const Backend &   backend_;
+    const Optimizer * trained_;
+    Workspace         workspace_;
+    std::list<Kept>   graphs_; // most recently used first
+    int               n_nodes_ = 0;
+};
+
+} // namespace penelope

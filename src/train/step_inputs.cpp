@@ -1,0 +1,34 @@
+#include "train/step_inputs.h"
+
+namespace penelope {
+
+const RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vector<Stretch> stretches) {
+    rows_.push_back({std::make_unique<RowInputs>(g, name, stretches, true), std::move(stretches)});
+    return *rows_.back().inputs;
+}
+
+Node StepInputs::index(Graph & g, const std::string & name, std::vector<int32_t> values) {
+    Node node = g.input(name, GGML_TYPE_I32, int64_t(values.size()));
+    indices_.emplace_back(node, std::move(values));
+    return node;
+}
+
+Node StepInputs::matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values) {
+    Node node = g.input(name, GGML_TYPE_F32, ne0, ne1);
+    matrices_.emplace_back(node, std::move(values));
+    return node;
+}
+
+void StepInputs::fill() const {
+    for (const RowsInput & input : rows_) {
+        input.inputs->fill(input.stretches, nullptr);
+    }
+    for (const auto & [node, values] : indices_) {
+        set_node(node, values);
+    }
+    for (const auto & [node, values] : matrices_) {
+        set_node(node, values);
+    }
+}
+
+} // namespace penelope

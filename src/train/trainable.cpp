@@ -1,0 +1,153 @@
+#include "train/trainable.h"
+
+#include "base/rng.h"
+
+#include <cmath>
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+constexpr double kRowDeviation = 0.02;
+
+bool ends_with(const std::string & text, const std::string & tail) {
+    return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
+}
+
+bool starts_with(const std::string & text, const std::string & head) { return text.compare(0, head.size(), head) == 0; }
+
+size_t n_elements(const std::vector<int64_t> & ne) {
+    size_t n = 1;
+    for (int64_t extent : ne) {
+        n *= size_t(extent);
+    }
+    return n;
+}
+
+std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
+    std::vector<float> values(n);
+    for (float & value : values) {
+        value = float((2.0 * rng.uniform() - 1.0) * bound);
+    }
+    return values;
+}
+
+std::vector<float> normal_values(size_t n, Rng rng) {
+    std::vector<float> values(n);
+    for (float & value : values) {
+        value = float(kRowDeviation * rng.normal());
+    }
+    return values;
+}
+
+// A weight matrix of a module, as opposed to its rows, norms and biases.
+bool is_module_matrix(const TensorShape & tensor) {
+    return ends_with(tensor.name, ".weight") && tensor.ne.size() == 2;
+}
+
+} // namespace
+
+void for_each_projection(Backbone & model, const std::function<void(Linear & layer)> & visit) {
+    for (LlamaLayer & layer : model.layers) {
+        for (Linear * projection : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+            visit(*projection);
+        }
+    }
+}
+
+void for_each_weight(Backbone & model, const std::function<void(Node & node)> & visit) {
+    visit(model.embedding);
+    for (LlamaLayer & layer : model.layers) {
+        visit(layer.attn_norm);
+        visit(layer.ffn_norm);
+    }
+    for_each_projection(model, [&](Linear & projection) {
+        visit(projection.weight);
+        if (projection.bias) {
+            visit(projection.bias);
+        }
+    });
+    visit(model.output_norm);
+    visit(model.head.weight);
+}
+
+TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay) {
+    TrainableGroup group{{"lora", decay, {}}, RateKind::backbone};
+    for_each_projection(model, [&](Linear & projection) {
+        const std::string name = ggml_get_name(projection.weight);
+        const int64_t     r    = rank(projection);
+        group.parameters.parameters.push_back({name + ".lora_a", {projection.weight->ne[0], r}});
+        group.parameters.parameters.push_back({name + ".lora_b", {r, projection.weight->ne[1]}});
+    });
+    return group;
+}
+
+std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay) {
+    TrainableGroup matrices{{"modules", decay, {}}, RateKind::modules};
+    TrainableGroup rest{{"module rows", 0.0, {}}, RateKind::modules};
+    for (const TensorShape & tensor : penelope_tensor_shapes(sidecar, n_embd)) {
+        (is_module_matrix(tensor) ? matrices : rest).parameters.parameters.push_back({tensor.name, tensor.ne});
+    }
+    std::vector<TrainableGroup> groups;
+    for (TrainableGroup & group : std::vector<TrainableGroup>{matrices, rest}) {
+        if (!group.parameters.parameters.empty()) {
+            groups.push_back(group);
+        }
+    }
+    return groups;
+}
+
+std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay) {
+    TrainableGroup        matrices{{"weights", decay, {}}, RateKind::backbone};
+    TrainableGroup        rest{{"embedding and norms", 0.0, {}}, RateKind::backbone};
+    std::set<std::string> seen; // a tied head is the embedding
+    for_each_weight(model, [&](Node & node) {
+        const std::string name = ggml_get_name(node);
+        if (!seen.insert(name).second) {
+            return;
+        }
+        const bool is_matrix = node->ne[1] > 1 && node != model.embedding;
+        std::vector<int64_t> ne{node->ne[0]};
+        if (ggml_n_dims(node) > 1) {
+            ne.push_back(node->ne[1]);
+        }
+        (is_matrix ? matrices : rest).parameters.parameters.push_back({name, ne});
+    });
+    return {matrices, rest};
+}
+
+std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed) {
+    if (ends_with(name, ".lora_b")) {
+        return std::vector<float>(n_elements(ne), 0.0f);
+    }
+    return uniform_within(1.0 / std::sqrt(double(ne[0])), n_elements(ne), Rng(seed, stream_id(name)));
+}
+
+std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & anchor, uint64_t seed) {
+    const size_t n = n_elements(ne);
+    const Rng    rng(seed, stream_id(name));
+    if (name == "coconut.token.rows" || ends_with(name, ".anchor")) {
+        std::vector<float> rows = starts_with(name, "coconut.") ? std::vector<float>(n, 0.0f) : normal_values(n, rng);
+        for (size_t i = 0; i < n; i++) {
+            rows[i] += anchor[i % anchor.size()];
+        }
+        return rows;
+    }
+    if (ends_with(name, ".group") || ends_with(name, ".step")) {
+        return normal_values(n, rng);
+    }
+    if (ends_with(name, ".norm.weight")) {
+        return std::vector<float>(n, 1.0f);
+    }
+    // Modulation and adapter start as the identity.
+    const bool is_zero = ends_with(name, ".norm.bias") || starts_with(name, "penelope.time.out.") || starts_with(name, "penelope.adapter.up.");
+    if (is_zero) {
+        return std::vector<float>(n, 0.0f);
+    }
+    // Weights and biases as PyTorch starts a linear layer and a GRU: all other modules read the model's width, `time.in` two numbers.
+    const size_t n_in = starts_with(name, "penelope.time.in.") ? 2 : anchor.size();
+    return uniform_within(1.0 / std::sqrt(double(n_in)), n, rng);
+}
+
+} // namespace penelope

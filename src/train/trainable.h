@@ -1,0 +1,43 @@
+// Which tensors a run trains, in which group of the optimizer, and how they are born. Names are those of the GGUF files the
+// run writes: "blk.0.attn_q.weight.lora_a", "penelope.memory.anchor", "coconut.token.rows", "blk.0.attn_q.weight".
+#pragma once
+
+#include "latent/sidecar.h"
+#include "model/backbone.h"
+#include "train/optimizer.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+// Groups of the optimizer that share a rate.
+enum class RateKind { backbone, modules };
+
+struct TrainableGroup {
+    ParameterGroup parameters;
+    RateKind       rate;
+};
+
+// The q, k, v, o, gate, up and down projections of all layers: calls visit(linear).
+void for_each_projection(Backbone & model, const std::function<void(Linear & layer)> & visit);
+// Every weight of the backbone: calls visit(node). A tied head is visited like any other.
+void for_each_weight(Backbone & model, const std::function<void(Node & node)> & visit);
+
+// rank(layer): of the pair for that projection.
+TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay);
+
+// Matrices of the modules, which decay, and the rest (rows, norms, biases), which does not.
+std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay);
+
+// All weights of the backbone: matrices decay; the embedding, norms and biases do not.
+std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay);
+
+// A LoRA half as PEFT starts it: A uniform within 1/sqrt(n_in), B zero.
+std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed);
+// A tensor of the modules or Coconut's rows. anchor: the embedding that latent rows start from.
+std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & anchor, uint64_t seed);
+
+} // namespace penelope

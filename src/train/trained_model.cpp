@@ -1,0 +1,190 @@
+#include "train/trained_model.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "gguf/keys.h"
+#include "model/lora.h"
+
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+// What latent rows start from, as Coconut's markers do.
+constexpr const char * kAnchorText = "<<";
+
+std::shared_ptr<const GgufReader> open_file(const std::string & path) {
+    return path.empty() ? nullptr : std::make_shared<const GgufReader>(GgufReader::open(path));
+}
+
+bool is_lora(const GgufReader & file) { return file.find_str(keys::adapter_type).value_or("") == "lora"; }
+
+// The rank of the pair `file` holds for a weight, 0 for none. Throws Error when its halves do not fit the weight.
+int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
+    const std::string  name = ggml_get_name(layer.weight);
+    const GgufTensor * a    = file.find_tensor(name + ".lora_a");
+    if (!a) {
+        return 0;
+    }
+    file.get_tensor(name + ".lora_a", {layer.weight->ne[0], a->ne[1]});
+    file.get_tensor(name + ".lora_b", {a->ne[1], layer.weight->ne[1]});
+    return a->ne[1];
+}
+
+std::vector<float> embedding_row(const GgufReader & base, int32_t token, int64_t n_embd) {
+    const GgufTensor * table = base.find_tensor("token_embd.weight");
+    GgufTensor         row   = *table;
+    row.n_dims               = 1;
+    row.ne[1]                = 1;
+    row.size                 = ggml_row_size(table->type, n_embd);
+    row.data                 = static_cast<const char *>(table->data) + size_t(token) * row.size;
+    return read_f32(base, row);
+}
+
+} // namespace
+
+TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
+    : choice_(choice), base_(open_file(choice.base)), init_(open_file(choice.init)), tokenizer_(Tokenizer::from_gguf(*base_)),
+      store_(backend.device(), false), transposes_(backend.device(), false) {
+    backbone_ = load_backbone(base_, {}, store_);
+    store_.load();
+    take_init();
+    make_groups();
+    std::vector<ParameterGroup> groups;
+    for (const TrainableGroup & group : groups_) {
+        groups.push_back(group.parameters);
+    }
+    optimizer_ = std::make_unique<Optimizer>(backend, groups);
+    set_initial_values();
+    connect();
+    if (choice.keep_transposes && !choice.full) {
+        keep_transposes();
+    }
+}
+
+// Settings that follow from the files: what the sidecar says of its modules, and the base they belong to.
+void TrainedModel::take_init() {
+    sidecar_        = choice_.sidecar;
+    sidecar_.method = choice_.method;
+    if (init_) {
+        if (choice_.full) {
+            throw Error(ErrorKind::usage, "--init with --full: all weights are trained and no pair would be left",
+                        "fold the LoRA into the base with penelope export --as merged");
+        }
+        if (!is_lora(*init_) && !is_sidecar(*init_)) {
+            throw Error(ErrorKind::usage, choice_.init + ": is neither a LoRA nor a sidecar", "penelope info tells what a file is");
+        }
+        if (is_sidecar(*init_)) {
+            SidecarConfig from = read_sidecar_config(*init_);
+            check_sidecar_tensors(*init_, from);
+            check_base(from, read_base_facts(*base_));
+            if (from.method == choice_.method) {
+                sidecar_ = from;
+            }
+        }
+        choice_.lora_alpha = init_->get_f32(keys::adapter_lora_alpha);
+    }
+    sidecar_.base       = read_base_facts(*base_);
+    sidecar_.lora_alpha = choice_.full ? 0.0f : choice_.lora_alpha;
+    if (choice_.method != "cot") {
+        check_sidecar_config(sidecar_, "modules");
+    }
+}
+
+void TrainedModel::make_groups() {
+    const int64_t n_embd = backbone_.config.n_embd;
+    if (choice_.full) {
+        groups_ = backbone_groups(backbone_, choice_.decay);
+    } else {
+        groups_.push_back(lora_group(
+            backbone_, [&](const Linear & layer) {
+                const int64_t held = init_ ? rank_in_file(*init_, layer) : 0;
+                return held ? held : int64_t(choice_.lora_rank);
+            },
+            choice_.decay));
+    }
+    if (choice_.method != "cot") {
+        for (TrainableGroup & group : module_groups(sidecar_, n_embd, choice_.decay)) {
+            groups_.push_back(std::move(group));
+        }
+    }
+    if (init_ && is_lora(*init_)) {
+        std::set<std::string> known;
+        for (const ParameterGroup::Parameter & parameter : groups_.front().parameters.parameters) {
+            known.insert(parameter.name);
+        }
+        for (const GgufTensor & tensor : init_->tensors()) {
+            if (!known.count(tensor.name)) {
+                throw Error(ErrorKind::format, choice_.init + ": tensor " + in_quotes(tensor.name) + " fits no projection of the base");
+            }
+        }
+    }
+}
+
+void TrainedModel::set_initial_values() {
+    const std::vector<int32_t> anchor_tokens = tokenizer_.encode(kAnchorText);
+    const std::vector<float>   anchor        = embedding_row(*base_, anchor_tokens.empty() ? 0 : anchor_tokens.front(), backbone_.config.n_embd);
+    for (const TrainableGroup & group : groups_) {
+        for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
+            const std::string & name = parameter.name;
+            const GgufTensor *  held = choice_.full && !is_module_tensor(name) ? base_->find_tensor(name) : init_ ? init_->find_tensor(name) : nullptr;
+            if (held) {
+                optimizer_->set_values(name, read_f32(choice_.full ? *base_ : *init_, *held));
+            } else if (is_module_tensor(name)) {
+                optimizer_->set_values(name, initial_module(name, parameter.ne, anchor, choice_.seed));
+            } else {
+                optimizer_->set_values(name, initial_lora(name, parameter.ne, choice_.seed));
+            }
+        }
+    }
+}
+
+// Puts the optimizer's tensors where the builders look for them.
+void TrainedModel::connect() {
+    dropout_            = {choice_.dropout, choice_.seed, 0};
+    backbone_.recompute = choice_.recompute;
+    if (choice_.full) {
+        for_each_weight(backbone_, [&](Node & node) { node = optimizer_->parameter(ggml_get_name(node)); });
+    } else {
+        std::set<std::string> seen;
+        for_each_weight(backbone_, [&](Node & node) { n_frozen_ += seen.insert(ggml_get_name(node)).second ? ggml_nelements(node) : 0; });
+        for_each_projection(backbone_, [&](Linear & layer) {
+            const std::string name = ggml_get_name(layer.weight);
+            layer.lora.a           = optimizer_->parameter(name + ".lora_a");
+            layer.lora.b           = optimizer_->parameter(name + ".lora_b");
+            layer.lora.scale       = choice_.lora_alpha / float(layer.lora.a->ne[1]);
+            layer.lora.dropout     = choice_.dropout > 0 ? &dropout_ : nullptr;
+        });
+    }
+    if (choice_.method == "penelope") {
+        modules_ = assemble_modules(sidecar_, backbone_.config.n_embd,
+                                    [&](const std::string & name, const std::vector<int64_t> &, bool) { return optimizer_->parameter(name); });
+        objective_ = std::make_unique<PenelopeObjective>(modules_, latent_shape(sidecar_));
+    } else if (choice_.method == "coconut") {
+        coconut_rows_ = optimizer_->parameter("coconut.token.rows");
+        objective_    = std::make_unique<CoconutObjective>(coconut_rows_);
+    } else {
+        objective_ = std::make_unique<CotObjective>();
+    }
+}
+
+void TrainedModel::keep_transposes() {
+    const auto transpose = [&](Linear & layer) {
+        const GgufTensor &       tensor = *base_->find_tensor(ggml_get_name(layer.weight));
+        const std::vector<float> values = read_f32(*base_, tensor);
+        const size_t             n_in = size_t(tensor.ne[0]), n_out = size_t(tensor.ne[1]);
+        std::vector<float>       turned(values.size());
+        for (size_t i = 0; i < n_out; i++) {
+            for (size_t j = 0; j < n_in; j++) {
+                turned[j * n_out + i] = values[i * n_in + j];
+            }
+        }
+        layer.transposed = transposes_.add_host(tensor.name + ".transposed", {int64_t(n_out), int64_t(n_in)}, turned);
+    };
+    for_each_projection(backbone_, transpose);
+    transpose(backbone_.head);
+    transposes_.load();
+}
+
+} // namespace penelope

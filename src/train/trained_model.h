@@ -1,0 +1,74 @@
+// A model in training: the backbone with its frozen weights, the trainable tensors in the optimizer, and the objective on them.
+// The nodes of the backbone are the tensors the optimizer updates, so inference on it always sees the current weights.
+#pragma once
+
+#include "gguf/reader.h"
+#include "latent/load_modules.h"
+#include "model/load.h"
+#include "text/tokenizer.h"
+#include "train/objective.h"
+#include "train/trainable.h"
+
+#include <memory>
+#include <string>
+
+namespace penelope {
+
+struct ModelChoice {
+    std::string   base;             // backbone GGUF
+    std::string   init;             // LoRA or sidecar to continue; empty: none
+    std::string   method = "cot";   // cot, penelope, coconut
+    bool          full   = false;   // all backbone weights instead of LoRA
+    int           lora_rank  = 16;  // of pairs that `init` does not hold
+    float         lora_alpha = 32;  // when `init` holds none
+    float         dropout    = 0;   // of what the pairs read
+    double        decay      = 0.01;
+    SidecarConfig sidecar;          // shape of the modules and texts; what `init` says comes first when it has the method's modules
+    uint64_t      seed = 0;
+    bool          keep_transposes = true; // of frozen weights; false: made in the graph whenever they are needed
+    bool          recompute = false;      // compute layers again in the backward instead of keeping what they made
+};
+
+class TrainedModel {
+  public:
+    // Throws Error for defects of the files, for an `init` that does not fit the base, and when memory is short.
+    TrainedModel(const ModelChoice & choice, const Backend & backend);
+
+    const Backbone &                    backbone() const { return backbone_; }
+    const PenelopeModules &             modules() const { return modules_; }
+    Node                                coconut_rows() const { return coconut_rows_; }
+    const Objective &                   objective() const { return *objective_; }
+    Optimizer &                         optimizer() { return *optimizer_; }
+    const Optimizer &                   optimizer() const { return *optimizer_; }
+    const std::vector<TrainableGroup> & groups() const { return groups_; }
+    const SidecarConfig &               sidecar() const { return sidecar_; }
+    const ModelChoice &                 choice() const { return choice_; }
+    const Tokenizer &                   tokenizer() const { return tokenizer_; }
+    Dropout &                           dropout() { return dropout_; }
+    const GgufReader &                  base() const { return *base_; }
+    int64_t                             n_frozen() const { return n_frozen_; }
+    size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
+
+  private:
+    void take_init();
+    void make_groups();
+    void set_initial_values();
+    void connect();
+    void keep_transposes();
+
+    ModelChoice                       choice_;
+    std::shared_ptr<const GgufReader> base_, init_;
+    Tokenizer                         tokenizer_;
+    WeightStore                       store_, transposes_;
+    Backbone                          backbone_;
+    SidecarConfig                     sidecar_;
+    std::vector<TrainableGroup>       groups_;
+    std::unique_ptr<Optimizer>        optimizer_;
+    PenelopeModules                   modules_;
+    Node                              coconut_rows_ = nullptr;
+    std::unique_ptr<Objective>        objective_;
+    Dropout                           dropout_;
+    int64_t                           n_frozen_ = 0;
+};
+
+} // namespace penelope

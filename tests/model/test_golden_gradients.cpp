@@ -1,0 +1,175 @@
+// Training against the PyTorch reference: the loss and the gradient of every trainable tensor, through all latent steps, and
+// four updates of AdamW with clipping and schedule.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "support/golden.h"
+#include "train/exchange.h"
+#include "train/schedule.h"
+#include "train/step_graph.h"
+#include "train/trained_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace penelope;
+using penelope::test::GoldenCase;
+
+namespace {
+
+// Relative to the largest element of a tensor's gradient: F32 against F32 in another order of summation.
+constexpr double kTolerance = 1e-3;
+
+const std::vector<std::string> kCases{"last", "middle", "full", "overwrite"};
+
+Backend & cpu() {
+    static Backend instance(find_device("CPU"), 2);
+    return instance;
+}
+
+Minibatch all_examples(const GoldenCase & golden, int n_steps) {
+    Minibatch batch;
+    batch.n_steps = n_steps;
+    for (size_t i = 0; i < golden.json()["examples"].size(); i++) {
+        batch.examples.push_back({golden.prompt_ids(i), golden.target_ids(i)});
+    }
+    return batch;
+}
+
+ModelChoice continue_sidecar(const GoldenCase & golden) {
+    ModelChoice choice;
+    choice.base   = golden.backbone();
+    choice.init   = golden.sidecar();
+    choice.method = "penelope";
+    return choice;
+}
+
+double largest(const std::vector<float> & values) {
+    double most = 0.0;
+    for (float value : values) {
+        most = std::max(most, std::fabs(double(value)));
+    }
+    return most;
+}
+
+double largest_difference(const std::vector<float> & a, const std::vector<float> & b) {
+    REQUIRE(a.size() == b.size());
+    double most = 0.0;
+    for (size_t i = 0; i < a.size(); i++) {
+        const double difference = std::fabs(double(a[i]) - double(b[i]));
+        most                    = std::max(most, std::isfinite(difference) ? difference : INFINITY);
+    }
+    return most;
+}
+
+// Every gradient the optimizer holds against "<prefix><name>" of the file, and no tensor of the file left out.
+void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix) {
+    size_t n_compared = 0;
+    for (const TrainableGroup & group : model.groups()) {
+        for (const auto & parameter : group.parameters.parameters) {
+            const std::string name = exchange_name(parameter.name);
+            CAPTURE(name);
+            const auto reference = expected.read_f32(prefix + name);
+            const auto found     = exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+            CHECK(largest_difference(found, reference) <= kTolerance * largest(reference));
+            n_compared++;
+        }
+    }
+    size_t n_expected = 0;
+    for (const SafetensorsTensor & tensor : expected.tensors()) {
+        n_expected += tensor.name.compare(0, prefix.size(), prefix) == 0 && tensor.name != prefix + "loss";
+    }
+    CHECK(n_compared == n_expected);
+}
+
+} // namespace
+
+TEST_CASE("loss and every gradient through the latent trajectory") {
+    for (const std::string & name : kCases) {
+        const GoldenCase golden(name);
+        TrainedModel     model(continue_sidecar(golden), cpu());
+        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        for (int k : {1, 6}) {
+            const std::string prefix = "grad.K" + std::to_string(k) + ".";
+            CAPTURE(name);
+            CAPTURE(k);
+            const StepLoss loss = graphs.run(all_examples(golden, k));
+            CHECK(loss.mean == doctest::Approx(golden.tensor(prefix + "loss")[0]).epsilon(1e-5));
+            check_gradients(model, golden.expected(), prefix);
+        }
+    }
+}
+
+TEST_CASE("loss and every gradient through Coconut's passes") {
+    const GoldenCase        golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(golden.source("coconut.safetensors"));
+    ModelChoice             choice;
+    choice.base   = golden.backbone();
+    choice.init   = golden.lora();
+    choice.method = "coconut";
+    TrainedModel model(choice, cpu());
+    model.optimizer().set_values("coconut.token.rows", expected.read_f32("coconut.token.rows"));
+    StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    const StepLoss loss = graphs.run(all_examples(golden, 2));
+    CHECK(loss.mean == doctest::Approx(expected.read_f32("grad.K2.loss")[0]).epsilon(1e-5));
+    check_gradients(model, expected, "grad.K2.");
+}
+
+TEST_CASE("four updates of AdamW") {
+    for (const std::string & name : kCases) {
+        CAPTURE(name);
+        const GoldenCase golden(name);
+        const Json &     recipe = golden.json()["train"];
+        TrainedModel     model(continue_sidecar(golden), cpu());
+        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        const Minibatch  batch     = all_examples(golden, recipe["K"]);
+        const int        n_updates = recipe["updates"];
+
+        std::vector<std::vector<float>> first_gradients;
+        for (int update = 1; update <= n_updates; update++) {
+            CAPTURE(update);
+            const StepLoss loss = graphs.run(batch);
+            CHECK(std::fabs(loss.mean - recipe["losses"][size_t(update - 1)].get<double>()) < 1e-4);
+            if (update == 1) {
+                for (const TrainableGroup & group : model.groups()) {
+                    for (const auto & parameter : group.parameters.parameters) {
+                        first_gradients.push_back(model.optimizer().gradient(parameter.name));
+                    }
+                }
+            }
+            const double factor = rate_factor(update, n_updates, recipe["warmup"]);
+            CHECK(factor == doctest::Approx(recipe["rate_factor"][size_t(update - 1)].get<double>()));
+            std::vector<double> rates;
+            for (const TrainableGroup & group : model.groups()) {
+                rates.push_back(factor * recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
+            }
+            const StepReport report = model.optimizer().step(rates, recipe["clip"]);
+            CHECK(report.applied);
+            CHECK(report.norm == doctest::Approx(recipe["grad_norms"][size_t(update - 1)].get<double>()).epsilon(1e-3));
+        }
+
+        // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
+        size_t n_tensor = 0;
+        for (const TrainableGroup & group : model.groups()) {
+            const double rate = recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"];
+            for (const auto & parameter : group.parameters.parameters) {
+                CAPTURE(parameter.name);
+                const ModelConfig & config    = model.backbone().config;
+                const auto          gradient  = exchange_values(parameter.name, config, first_gradients[n_tensor++]);
+                const auto          found     = exchange_values(parameter.name, config, model.optimizer().values(parameter.name));
+                const auto          reference = golden.tensor("after." + exchange_name(parameter.name));
+                REQUIRE(found.size() == reference.size());
+                const double tiny   = kTolerance * largest(gradient);
+                size_t       n_far  = 0, n_clear = 0;
+                for (size_t i = 0; i < found.size(); i++) {
+                    if (std::fabs(gradient[i]) > tiny) {
+                        n_clear++;
+                        n_far += std::fabs(double(found[i]) - double(reference[i])) > 0.1 * rate;
+                    }
+                }
+                CHECK(n_far == 0);
+                CHECK((n_clear > 0 || largest(gradient) == 0.0));
+            }
+        }
+    }
+}
