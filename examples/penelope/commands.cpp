@@ -11,6 +11,7 @@ int cmd_export(const Options & options, Terminal & terminal);
 int cmd_data(const Options & options, Terminal & terminal);
 int cmd_bench(const Options & options, Terminal & terminal);
 int cmd_eval(const Options & options, Terminal & terminal);
+int cmd_train(const Options & options, Terminal & terminal);
 
 const std::vector<Command> & command_table() {
     static const std::vector<Command> table = {
@@ -63,6 +64,19 @@ const std::vector<Command> & command_table() {
           "penelope data listops --out data/listops --seed 1\n"
           "penelope data audit data/listops\n",
           cmd_data },
+        { "train", "Train visible or latent reasoning",
+          "-m BASE --method cot|penelope|coconut --data DIR --out RUN [--init FILE] [options]\n"
+          "--init-random SHAPE.toml --full --method cot --data DIR --out RUN [options]\n"
+          "--resume --out RUN",
+          "The source stage is --method cot; the latent methods continue its LoRA with --init. The run folder gets "
+          "config.toml,\n"
+          "metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone. Ctrl-C finishes the "
+          "update,\n"
+          "saves and exits with 130; --resume continues exactly where it stopped.\n",
+          "penelope train -m base.gguf --method cot --data data/listops --out runs/cot\n"
+          "penelope train -m base.gguf --method penelope --init runs/cot/model.gguf --data data/listops --out runs/latent\n"
+          "penelope train --resume --out runs/latent\n",
+          cmd_train },
         { "eval", "Score a model on the questions of a task",
           "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
           "-m BASE --seed-runs A --seed-runs B --data FILE [-K N]\n"

@@ -39,6 +39,7 @@ constexpr const char * g_prompt     = "Prompt";
 constexpr const char * g_data       = "Data";
 constexpr const char * g_generation = "Generation";
 constexpr const char * g_output     = "Output";
+constexpr const char * g_training   = "Training";
 constexpr const char * g_measuring  = "Measuring";
 constexpr const char * g_general    = "General";
 
@@ -104,7 +105,7 @@ const std::vector<OptionRow> & option_table() {
         { "seed", "-s", integer, "S", "0", "0..", g_generation, "run chat", "seed of the sampler" },
 
         // Output of run.
-        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval", "print JSON on stdout, errors included" },
+        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval train", "print JSON on stdout, errors included" },
         { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
           "write a line per latent step: norms, cosines, alpha, the top tokens of each state" },
         { "dump", "", text, "FILE.safetensors", "", "", g_output, "run",
@@ -163,7 +164,57 @@ const std::vector<OptionRow> & option_table() {
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "twice: the paired difference of two files of predictions", true },
 
-        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval", "replace existing files" },
+        // Training.
+        { "method", "", choice, "NAME", "", "cot|penelope|coconut", g_training, "train",
+          "cot: visible chain of thought, the source of the others; penelope, coconut: latent steps" },
+        { "init", "", text, "FILE", "", "", g_training, "train", "LoRA or sidecar to continue" },
+        { "full", "", flag, "", "", "", g_training, "train", "train all weights of the backbone instead of LoRA" },
+        { "init-random", "", text, "SHAPE.toml", "", "", g_training, "train",
+          "start from a new small backbone of this shape instead of -m; needs --full" },
+        { "updates", "", integer, "N", "0", "0..", g_training, "train",
+          "optimizer steps; 0: as --epochs says, else 1500 (PrOntoQA 3000) for latent methods and 3, 1 or 2 epochs of Deep "
+          "ListOps, ProsQA or PrOntoQA for cot" },
+        { "epochs", "", number, "N", "0", "0..", g_training, "train", "passes over the training data, instead of --updates" },
+        { "batch", "", integer, "N", "0", "0..4096", g_training, "train", "examples of an update; 0: 4 (PrOntoQA 8)" },
+        { "depth", "", integer, "K", "0", "0..1000", g_training, "train",
+          "latent steps of the last stage; 0: 6 (Coconut on Deep ListOps 8)" },
+        { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, "train",
+          "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
+        { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, "train", "share of the updates over which the rates rise" },
+        { "clip", "", number, "NORM", "1", "0..", g_training, "train", "largest norm of all gradients together; 0: none" },
+        { "weight-decay", "", number, "W", "0.01", "0..", g_training, "train", "of matrices, decoupled" },
+        { "dropout", "", number, "P", "0.05", "0..0.99", g_training, "train", "of what the LoRA pairs read" },
+        { "lora-rank", "", integer, "R", "16", "1..4096", g_training, "train", "rank of new pairs" },
+        { "lora-alpha", "", number, "A", "32", "0.001..", g_training, "train", "scale of new pairs is alpha / rank" },
+        { "interval", "", text, "S:E", "", "", g_training, "train",
+          "layers S to E-1 that latent steps repeat (default: the upper 5 of 16, in proportion)" },
+        { "memory", "", integer, "M", "0", "0..1024", g_training, "train", "memory positions; 0: 8" },
+        { "readout", "", integer, "Q", "0", "0..1024", g_training, "train", "readout positions; 0: 2" },
+        { "k-max", "", integer, "K", "0", "0..1000", g_training, "train", "most latent steps the modules can take; 0: 8" },
+        { "time-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the time network; 0: half the model's" },
+        { "adapter-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the adapter; 0: an eighth of the model's" },
+        { "transition", "", choice, "NAME", "", "gru|overwrite", g_training, "train", "how memory changes in a step (default gru)" },
+        { "seed", "-s", integer, "S", "0", "0..", g_training, "train", "seed of new weights, order and dropout" },
+        { "low-memory", "", flag, "", "", "", g_training, "train",
+          "keep no transposed weights and compute each layer a second time in the backward" },
+        { "data", "", text, "DIR", "", "", g_data, "train", "directory with train.jsonl and valid.jsonl (or .json as Coconut has them)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa", g_data, "train", "how answers are read (default: by the questions)" },
+        { "prompt-template", "", text, "TEXT", "", "", g_data, "train", "prompt with {question} in it (default: {question} and a newline)" },
+        { "answer-prefix", "", text, "TEXT", "", "", g_data, "train", "what stands before the answer (default: ### and a space)" },
+        { "max-length", "", integer, "N", "0", "0..", g_data, "train", "rows of an example at most; 0: the model's context" },
+        { "skip-long", "", flag, "", "", "", g_data, "train", "leave out examples that do not fit instead of refusing them" },
+        { "eval-every", "", integer, "N", "100", "0..", g_measuring, "train", "updates between validations; 0: at the end only" },
+        { "eval-limit", "", integer, "N", "200", "0..", g_measuring, "train", "examples of a validation; 0: all. The choice of K uses all" },
+        { "predict", "-n --n-predict", integer, "N", "0", "0..", g_measuring, "train", "tokens of an answer at most; 0: 32 (cot 256)" },
+        { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
+        { "save-every", "", integer, "N", "100", "0..", g_output, "train", "updates between checkpoints; 0: at the end only" },
+        { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr" },
+        { "resume", "", flag, "", "", "", g_output, "train", "continue the run of --out; flags not given come from its config.toml" },
+        { "dry-run", "", flag, "", "", "", g_output, "train", "only say what would be trained, and what it would need" },
+        { "dump-gradients", "", text, "FILE.safetensors", "", "", g_output, "train",
+          "write loss and gradients of the first examples at the first stage, then stop" },
+
+        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval train", "replace existing files" },
 
         // General.
         { "threads", "-t", integer, "N", "0", "0..1024", g_general, "*", "threads; 0: the physical cores available" },

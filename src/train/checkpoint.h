@@ -1,0 +1,38 @@
+// Everything a run needs to go on exactly as if it had not stopped, in one GGUF file that appears whole or not at all: flat
+// weights and both moments of every group, and a JSON object with the counts. What else a run draws on (order of the
+// examples, dropout) follows from its seed and the number of the update.
+#pragma once
+
+#include "train/optimizer.h"
+
+#include <cstdint>
+#include <string>
+
+namespace penelope {
+
+struct BestScore {
+    int64_t update = 0; // 0: none yet
+    double  exact  = 0;
+    double  loss   = 0;
+};
+
+struct RunState {
+    int64_t     update = 0;   // updates done
+    int64_t     scored = 0;   // last update that was validated
+    BestScore   best;
+    double      seconds = 0;  // spent training so far
+    std::string settings;     // JSON; a run is only continued under the same
+};
+
+enum class CheckpointParts { weights, weights_and_moments };
+
+// Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays.
+void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts);
+
+// Throws Error(format) naming the tensor or field that is missing or does not fit the optimizer.
+RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts);
+
+// What killed runs left in a directory: files that were being written.
+void remove_leftovers(const std::string & dir);
+
+} // namespace penelope

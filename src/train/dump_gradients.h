@@ -1,0 +1,13 @@
+// The gradients of one minibatch as a safetensors file, under the names and in the row order of the PyTorch reference.
+#pragma once
+
+#include "train/trained_model.h"
+
+#include <string>
+
+namespace penelope {
+
+// `loss` and the gradient of every trainable tensor, as the optimizer holds them.
+void write_gradients(const TrainedModel & model, double loss, const std::string & path, bool force);
+
+} // namespace penelope

@@ -1,0 +1,205 @@
+#include "train/new_backbone.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/rng.h"
+#include "convert/metadata.h"
+#include "gguf/keys.h"
+#include "gguf/writer.h"
+#include "text/tokenizer_data.h"
+
+#include <toml++/toml.h>
+
+#include <cmath>
+#include <optional>
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+constexpr double kDeviation = 0.02;
+constexpr float  kRmsEps    = 1e-5f;
+
+struct NewTensor {
+    std::string          name;
+    std::vector<int64_t> ne;
+    double               deviation; // 0: all ones
+};
+
+std::vector<NewTensor> tensors_of(const NewBackbone & shape) {
+    const ModelConfig &    c        = shape.config;
+    const int64_t          d        = c.n_embd;
+    const double           residual = kDeviation / std::sqrt(2.0 * c.n_layer);
+    std::vector<NewTensor> tensors{{"token_embd.weight", {d, c.n_vocab}, kDeviation}};
+    for (int il = 0; il < c.n_layer; il++) {
+        const std::string p = "blk." + std::to_string(il) + ".";
+        tensors.push_back({p + "attn_norm.weight", {d}, 0});
+        tensors.push_back({p + "attn_q.weight", {d, c.n_embd_q()}, kDeviation});
+        tensors.push_back({p + "attn_k.weight", {d, c.n_embd_kv()}, kDeviation});
+        tensors.push_back({p + "attn_v.weight", {d, c.n_embd_kv()}, kDeviation});
+        tensors.push_back({p + "attn_output.weight", {c.n_embd_q(), d}, residual});
+        tensors.push_back({p + "ffn_norm.weight", {d}, 0});
+        tensors.push_back({p + "ffn_gate.weight", {d, c.n_ff}, kDeviation});
+        tensors.push_back({p + "ffn_up.weight", {d, c.n_ff}, kDeviation});
+        tensors.push_back({p + "ffn_down.weight", {c.n_ff, d}, residual});
+    }
+    tensors.push_back({"output_norm.weight", {d}, 0});
+    if (!shape.tied) {
+        tensors.push_back({"output.weight", {d, c.n_vocab}, kDeviation});
+    }
+    return tensors;
+}
+
+size_t n_elements(const NewTensor & tensor) {
+    size_t n = 1;
+    for (int64_t extent : tensor.ne) {
+        n *= size_t(extent);
+    }
+    return n;
+}
+
+// A table whose keys are taken one by one; what is left over is a mistake.
+class ShapeTable {
+  public:
+    explicit ShapeTable(const std::string & path) : path_(path) {
+        try {
+            table_ = toml::parse_file(path);
+        } catch (const toml::parse_error & error) {
+            throw Error(ErrorKind::format, path + ": line " + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
+        }
+    }
+
+    int integer(const char * key, std::optional<int> fallback, int low, int high) {
+        const toml::node * node = take(key);
+        if (!node && fallback) {
+            return *fallback;
+        }
+        const auto value = node ? node->value_exact<int64_t>() : std::nullopt;
+        if (!value || *value < low || *value > high) {
+            fail(key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+        }
+        return int(*value);
+    }
+
+    double number(const char * key, double fallback, double low, double high) {
+        const toml::node * node = take(key);
+        const auto value = node ? node->value<double>() : std::optional<double>(fallback);
+        if (!value || !(*value >= low && *value <= high)) {
+            fail(key, "a number from " + std::to_string(low) + " to " + std::to_string(high));
+        }
+        return *value;
+    }
+
+    bool flag(const char * key, bool fallback) {
+        const toml::node * node = take(key);
+        const auto value = node ? node->value_exact<bool>() : std::optional<bool>(fallback);
+        if (!value) {
+            fail(key, "true or false");
+        }
+        return *value;
+    }
+
+    std::string text(const char * key) {
+        const toml::node * node = take(key);
+        const auto value = node ? node->value_exact<std::string>() : std::nullopt;
+        if (!value || value->empty()) {
+            fail(key, "a text");
+        }
+        return *value;
+    }
+
+    void require_all_used() const {
+        for (const auto & [key, node] : table_) {
+            if (!used_.count(std::string(key.str()))) {
+                throw Error(ErrorKind::format, path_ + ": key " + in_quotes(key.str()) + " is not known",
+                            "known are " + join(std::vector<std::string>(used_.begin(), used_.end()), ", "));
+            }
+        }
+    }
+
+    [[noreturn]] void fail(const std::string & key, const std::string & expected) const {
+        throw Error(ErrorKind::format, path_ + ": " + key + " is missing or wrong, expected " + expected);
+    }
+
+  private:
+    const toml::node * take(const char * key) {
+        used_.insert(key);
+        return table_.get(key);
+    }
+
+    std::string           path_;
+    toml::table           table_;
+    std::set<std::string> used_;
+};
+
+} // namespace
+
+NewBackbone read_backbone_shape(const std::string & path) {
+    ShapeTable   table(path);
+    NewBackbone  shape;
+    ModelConfig & c = shape.config;
+    c.architecture = "llama";
+    c.name         = table.text("name");
+    c.n_layer      = table.integer("layers", std::nullopt, 1, 1024);
+    c.n_embd       = table.integer("width", std::nullopt, 8, 1 << 16);
+    c.n_head       = table.integer("heads", std::nullopt, 1, 1024);
+    c.n_head_kv    = table.integer("kv-heads", c.n_head, 1, 1024);
+    c.n_ff         = table.integer("ffn", std::nullopt, 8, 1 << 18);
+    c.n_ctx_train  = table.integer("context", std::nullopt, 8, 1 << 20);
+    c.rope_base    = float(table.number("rope-base", 10000.0, 1.0, 1e9));
+    c.rms_eps      = kRmsEps;
+    shape.tied     = table.flag("tied", true);
+    table.require_all_used();
+    if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
+        table.fail("heads", "a number that cuts the width into even parts");
+    }
+    if (c.n_head % c.n_head_kv != 0) {
+        table.fail("kv-heads", "a divisor of heads");
+    }
+    c.head_dim = c.n_embd / c.n_head;
+    c.n_vocab  = int(byte_level_vocabulary().tokens.size());
+    return shape;
+}
+
+void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::string & path) {
+    const ModelConfig &          c       = shape.config;
+    const std::vector<NewTensor> tensors = tensors_of(shape);
+    const auto                   key     = [](const char * name) { return keys::arch("llama", name); };
+    uint64_t                     n       = 0;
+    GgufWriter                   writer(path, true);
+    for (const NewTensor & tensor : tensors) {
+        writer.add_tensor(tensor.name, GGML_TYPE_F32, tensor.ne);
+        n += n_elements(tensor);
+    }
+    FileMetadata metadata;
+    metadata.name = c.name;
+    write_metadata(writer, metadata, "model", n);
+    writer.set_str(keys::general_architecture, c.architecture);
+    writer.set_u32(keys::general_file_type, 0);
+    writer.set_u32(key(keys::block_count), uint32_t(c.n_layer));
+    writer.set_u32(key(keys::context_length), uint32_t(c.n_ctx_train));
+    writer.set_u32(key(keys::embedding_length), uint32_t(c.n_embd));
+    writer.set_u32(key(keys::feed_forward_length), uint32_t(c.n_ff));
+    writer.set_u32(key(keys::head_count), uint32_t(c.n_head));
+    writer.set_u32(key(keys::head_count_kv), uint32_t(c.n_head_kv));
+    writer.set_f32(key(keys::layer_norm_rms_epsilon), c.rms_eps);
+    writer.set_f32(key(keys::rope_freq_base), c.rope_base);
+    writer.set_u32(key(keys::rope_dimension_count), uint32_t(c.head_dim));
+    writer.set_u32(key(keys::vocab_size), uint32_t(c.n_vocab));
+    write_tokenizer_data(writer, byte_level_vocabulary());
+    writer.begin_data();
+    for (const NewTensor & tensor : tensors) {
+        std::vector<float> values(n_elements(tensor), 1.0f);
+        Rng                rng(seed, stream_id(tensor.name));
+        if (tensor.deviation > 0) {
+            for (float & value : values) {
+                value = float(tensor.deviation * rng.normal());
+            }
+        }
+        writer.write_tensor(tensor.name, values.data(), values.size() * sizeof(float));
+    }
+    writer.finish();
+}
+
+} // namespace penelope

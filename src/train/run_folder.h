@@ -1,0 +1,40 @@
+// The folder of a run: config.toml as resolved, metrics.jsonl, build.json, checkpoint/last.gguf and checkpoint/best.gguf,
+// model.gguf, base.gguf when the run starts from a backbone of its own, backbone.gguf when it trains all weights under a
+// sidecar.
+#pragma once
+
+#include "base/json.h"
+
+#include <cstdint>
+#include <string>
+
+namespace penelope {
+
+class RunFolder {
+  public:
+    explicit RunFolder(std::string path) : path_(std::move(path)) {}
+
+    // Makes the folder. One that holds a run already is refused unless it is to be resumed or replaced.
+    void create(bool resume, bool replace) const;
+
+    std::string config() const { return file("config.toml"); }
+    std::string metrics() const { return file("metrics.jsonl"); }
+    std::string build() const { return file("build.json"); }
+    std::string model() const { return file("model.gguf"); }
+    std::string base() const { return file("base.gguf"); }
+    std::string backbone() const { return file("backbone.gguf"); }
+    std::string last() const { return file("checkpoint/last.gguf"); }
+    std::string best() const { return file("checkpoint/best.gguf"); }
+    bool        has(const std::string & file_path) const;
+
+    void append_metrics(const OrderedJson & line) const;
+    // Drops what was written after this update by a run that was cut off.
+    void cut_metrics(int64_t update) const;
+
+  private:
+    std::string file(const std::string & name) const;
+
+    std::string path_;
+};
+
+} // namespace penelope

@@ -1,0 +1,45 @@
+// Everything that shapes a training run. Two runs with equal settings on equal files give equal weights.
+#pragma once
+
+#include "base/json.h"
+#include "train/trained_model.h"
+#include "train/validation.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct TrainSettings {
+    ModelChoice       model;
+    std::string       data;        // directory with train.jsonl and valid.jsonl, or Coconut's .json
+    std::string       out;         // run folder
+    std::string       new_shape;   // TOML of a backbone to make; model.base is then a file of the run folder
+    int64_t           n_updates     = 0;    // 0: by `epochs`, or as the protocol says for method and task
+    double            epochs        = 0;    // passes over the training data, when n_updates is 0
+    int               batch         = 0;    // examples of an update; 0: as the protocol says for the task
+    int               depth         = 0;    // K of the last stage; 0: as the protocol says; none for visible chain of thought
+    double            backbone_rate = 0;    // of LoRA, or of all weights; 0: as the protocol says for the method
+    double            module_rate   = 1e-4;
+    double            warmup        = 0.05; // share of the updates
+    double            clip          = 1.0;
+    int               max_length    = 0;    // rows of an example; 0: the base's context
+    bool              skip_long     = false;
+    int64_t           eval_every    = 100;  // 0: at the end only
+    int64_t           save_every    = 100;  // 0: at the end only
+    ValidationOptions validation;
+};
+
+// Fills in what was left open and checks the rest. Open are numbers that are 0 and texts that are empty: they come from the
+// file of --init when it has modules of the same method, else from the protocol. `base` and `examples` are those of the run.
+// Throws Error(usage) naming the flag whose value contradicts another or the file.
+void resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
+
+// Keys are the long flags of the program, so that the file can be given to --config again.
+std::string settings_toml(const TrainSettings & settings);
+
+// What has to be the same for a run to be continued: every setting that touches the weights, and the contents of the files.
+OrderedJson settings_json(const TrainSettings & settings);
+
+} // namespace penelope

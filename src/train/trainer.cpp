@@ -1,0 +1,260 @@
+#include "train/trainer.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "train/data_files.h"
+#include "train/save_model.h"
+#include "train/schedule.h"
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+namespace penelope {
+
+namespace {
+
+constexpr double kMsSmoothing = 0.1; // share of the newest update in the mean duration
+
+// Rows a method puts between prompt and target.
+int n_extra_rows(const TrainSettings & settings) {
+    const SidecarConfig & sidecar = settings.model.sidecar;
+    return settings.model.method == "penelope"  ? int(sidecar.n_memory + sidecar.n_readout)
+           : settings.model.method == "coconut" ? settings.depth + 2
+                                                : 0;
+}
+
+} // namespace
+
+Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
+    : settings_(settings), backend_(backend), folder_(settings.out), curriculum_(1, 0) {
+    std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
+    resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
+    curriculum_ = Curriculum(settings_.n_updates, settings_.depth);
+    task_       = settings_.model.sidecar.task.empty() ? nullptr : &find_task(settings_.model.sidecar.task);
+    model_      = std::make_unique<TrainedModel>(settings_.model, backend);
+
+    const SidecarConfig & sidecar = model_->sidecar();
+    const TextLayout      layout{sidecar.prompt_template, sidecar.answer_prefix};
+    train_ = std::make_unique<TrainingData>(std::move(examples), model_->tokenizer(), layout);
+    if (const std::string path = find_split(settings_.data, "valid"); !path.empty()) {
+        valid_ = std::make_unique<TrainingData>(read_examples(path), model_->tokenizer(), layout);
+    }
+    check_lengths();
+    order_  = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
+    graphs_ = std::make_unique<StepGraphs>(model_->objective(), model_->backbone(), backend, &model_->optimizer());
+}
+
+// Every example has to fit the context at its longest, which is the first stage.
+void Trainer::check_lengths() {
+    const int    n_latent = curriculum_.stages().front().n_latent;
+    const int    context  = model_->backbone().config.n_ctx_train;
+    const int    most     = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) - n_extra_rows(settings_);
+    const size_t n_rows   = size_t(std::max(most, 0));
+    for (TrainingData * data : {train_.get(), valid_.get()}) {
+        if (!data) {
+            continue;
+        }
+        if (settings_.skip_long) {
+            n_dropped_ += data->drop_longer(n_rows, n_latent);
+        }
+        const TrainingData::Longest longest = data->longest(n_latent);
+        if (longest.n_rows > n_rows) {
+            throw Error(ErrorKind::usage,
+                        "example " + in_quotes(data->example(longest.example).id) + ": " + std::to_string(longest.n_rows) + " tokens do not fit " +
+                            std::to_string(n_rows),
+                        "raise --max-length, or leave such examples out with --skip-long");
+        }
+    }
+    if (train_->size() == 0) {
+        throw Error(ErrorKind::usage, settings_.data + ": no example is left to train on");
+    }
+}
+
+Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage & stage) const {
+    Minibatch batch;
+    batch.n_steps = stage.n_steps;
+    for (size_t i : examples) {
+        batch.examples.push_back(train_->tokenized(i, stage.n_latent));
+    }
+    return batch;
+}
+
+StepLoss Trainer::first_gradients() {
+    std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
+    std::iota(examples.begin(), examples.end(), size_t(0));
+    return graphs_->run(minibatch(examples, curriculum_.stages().front()));
+}
+
+void Trainer::save(const std::string & path, CheckpointParts parts) { save_checkpoint(path, state_, model_->optimizer(), parts); }
+
+void Trainer::resume() {
+    const std::string settings = state_.settings;
+    state_                     = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
+    if (state_.settings != settings) {
+        const Json               now  = parse_json(settings, "settings");
+        const Json               then = parse_json(state_.settings, folder_.last());
+        std::vector<std::string> different;
+        for (const auto & [key, value] : now.items()) {
+            if (!then.contains(key) || then[key] != value) {
+                different.push_back(key);
+            }
+        }
+        throw Error(ErrorKind::usage, "--resume: the run was started with other settings: " + join(different, ", "),
+                    "give the same flags and files, or start a new run with another --out");
+    }
+    folder_.cut_metrics(state_.update);
+}
+
+// Remaining time: an update costs in proportion to its sequential layer applications.
+double Trainer::ms_left(int64_t update, double ms) const {
+    const auto   cost = [&](const Stage & stage) { return double(model_->objective().n_layer_applications(model_->backbone(), stage.n_steps)); };
+    const double here = cost(curriculum_.at(update));
+    double       left = 0;
+    for (const Stage & stage : curriculum_.stages()) {
+        left += double(std::max<int64_t>(0, stage.last - std::max(update, stage.first - 1))) * ms * cost(stage) / here;
+    }
+    return left;
+}
+
+void Trainer::train_once(int64_t update, const TrainEvents & events) {
+    const Stage &   stage = curriculum_.at(update);
+    Optimizer &     optimizer = model_->optimizer();
+    const Stopwatch watch;
+    if (settings_.model.method == "coconut" && update == stage.first) {
+        optimizer.reset_moments(); // as in its paper: each stage is a new objective
+    }
+    model_->dropout().step = uint64_t(update);
+    const Minibatch batch  = minibatch(order_->batch(update), stage);
+    const StepLoss  loss   = graphs_->run(batch);
+    const double    factor = rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
+    std::vector<double> rates;
+    for (const TrainableGroup & group : model_->groups()) {
+        rates.push_back(factor * (group.rate == RateKind::backbone ? settings_.backbone_rate : settings_.module_rate));
+    }
+    const StepReport report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip) : StepReport{NAN, false};
+    if (!report.applied) {
+        save(folder_.last(), CheckpointParts::weights_and_moments);
+        throw Error(ErrorKind::format,
+                    "update " + std::to_string(update) + ": the " + (std::isfinite(loss.mean) ? "gradient" : "loss") + " is not finite; the state after update " +
+                        std::to_string(update - 1) + " is kept",
+                    "use smaller --rates");
+    }
+    const double ms = watch.elapsed_ms();
+    mean_ms_        = mean_ms_ > 0 ? (1 - kMsSmoothing) * mean_ms_ + kMsSmoothing * ms : ms;
+    state_.update   = update;
+    state_.seconds += ms / 1000.0;
+
+    UpdateReport shown{update, settings_.n_updates, stage, loss.mean, factor * settings_.backbone_rate, factor * settings_.module_rate, report.norm,
+                       1000.0 * batch.n_targets() / ms, ms, peak_memory(), ms_left(update, mean_ms_), order_->epochs(update)};
+    folder_.append_metrics(OrderedJson{{"update", update},
+                                       {"K", stage.n_steps},
+                                       {"u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent)},
+                                       {"loss", loss.mean},
+                                       {"backbone_rate", shown.backbone_rate},
+                                       {"module_rate", shown.module_rate},
+                                       {"grad_norm", report.norm},
+                                       {"target_tokens", batch.n_targets()},
+                                       {"tokens_per_second", shown.tokens_per_second},
+                                       {"ms", ms},
+                                       {"peak_memory", shown.peak_memory},
+                                       {"epochs", shown.epochs}});
+    events.updated(shown);
+}
+
+void Trainer::validate(const TrainEvents & events) {
+    const Stage &     stage = curriculum_.at(state_.update);
+    const ScoreReport score{state_.update, stage, validator_->loss(stage), validator_->exact({stage.n_steps}).front(), validator_->n_examples(), false};
+    const BestScore & best      = state_.best;
+    const bool        is_better = best.update == 0 || score.exact > best.exact || (score.exact == best.exact && score.loss < best.loss);
+    ScoreReport       shown     = score;
+    // Losses of earlier stages are losses on other targets: only the last one is comparable with itself.
+    if (stage.is_final && is_better) {
+        state_.best   = {score.update, score.exact, score.loss};
+        shown.is_best = true;
+        save(folder_.best(), CheckpointParts::weights);
+    }
+    state_.scored = state_.update;
+    folder_.append_metrics(OrderedJson{{"update", score.update}, {"K", stage.n_steps}, {"valid_loss", score.loss}, {"valid_exact", score.exact}, {"valid_n", score.n_examples}, {"best", shown.is_best}});
+    events.scored(shown);
+}
+
+TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
+    state_          = RunState{};
+    state_.settings = dump_json(settings_json(settings_));
+    if (valid_) {
+        validator_ = std::make_unique<Validator>(*model_, *valid_, task_, backend_, settings_.validation, events.stop);
+    }
+    if (resumed) {
+        resume();
+    } else {
+        save(folder_.last(), CheckpointParts::weights_and_moments);
+    }
+    TrainOutcome stopped;
+    stopped.interrupted = true;
+    try {
+        while (true) {
+            if (validator_ && is_due(settings_.eval_every) && state_.scored < state_.update) {
+                validate(events);
+            }
+            if (is_due(settings_.save_every)) {
+                save(folder_.last(), CheckpointParts::weights_and_moments);
+            }
+            if (state_.update == settings_.n_updates) {
+                return finish(events);
+            }
+            train_once(state_.update + 1, events);
+            if (events.stop()) {
+                break;
+            }
+        }
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::cancelled) {
+            throw;
+        }
+    }
+    save(folder_.last(), CheckpointParts::weights_and_moments);
+    stopped.update = state_.update;
+    stopped.best   = state_.best;
+    return stopped;
+}
+
+// After this update, every so many and at the end.
+bool Trainer::is_due(int64_t every) const { return state_.update == settings_.n_updates || (every > 0 && state_.update > 0 && state_.update % every == 0); }
+
+// Takes the best weights, chooses the smallest depth that does best on validation, writes the model.
+TrainOutcome Trainer::finish(const TrainEvents & events) {
+    TrainOutcome outcome;
+    outcome.update     = state_.update;
+    outcome.best       = state_.best;
+    outcome.k_default  = settings_.model.method == "cot" ? 0 : settings_.depth;
+    outcome.model_path = folder_.model();
+    OrderedJson results = OrderedJson::object();
+    if (validator_) {
+        load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights);
+        std::vector<int> depths(size_t(outcome.k_default) + 1);
+        std::iota(depths.begin(), depths.end(), 0);
+        ValidationOptions all = settings_.validation;
+        all.limit             = 0;
+        Validator whole(*model_, *valid_, task_, backend_, all, events.stop);
+        outcome.exact     = whole.exact(depths);
+        outcome.k_default = int(std::max_element(outcome.exact.begin(), outcome.exact.end()) - outcome.exact.begin());
+        results           = {{"valid", {{"n", whole.n_examples()}, {"exact", outcome.exact}, {"best_K", outcome.k_default}, {"update", state_.best.update}}}};
+        folder_.append_metrics(OrderedJson{{"update", state_.update}, {"exact_by_K", outcome.exact}, {"k_default", outcome.k_default}, {"valid_n", whole.n_examples()}});
+    }
+    SavedTexts texts;
+    texts.name         = std::filesystem::path(settings_.out).filename().string();
+    texts.train_config = state_.settings;
+    texts.eval_results = dump_json(results);
+    texts.k_default    = outcome.k_default;
+    if (settings_.model.full && settings_.model.method != "cot") {
+        save_backbone(*model_, texts.name, folder_.backbone());
+    }
+    save_model(*model_, texts, folder_.model());
+    return outcome;
+}
+
+} // namespace penelope

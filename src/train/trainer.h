@@ -1,0 +1,106 @@
+// A training run from settings to the finished file: minibatches in curriculum order, updates, validation, checkpoints, and
+// at the end the choice of depth. It can be stopped after any update and continued exactly.
+#pragma once
+
+#include "train/batch_order.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
+#include "train/settings.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct UpdateReport {
+    int64_t  update, n_updates;
+    Stage    stage;
+    double   loss; // mean over the target tokens of the minibatch
+    double   backbone_rate, module_rate;
+    double   norm; // of all gradients, before clipping
+    double   tokens_per_second; // target tokens
+    double   ms;
+    uint64_t peak_memory;
+    double   ms_left;
+    double   epochs;
+};
+
+struct ScoreReport {
+    int64_t update;
+    Stage   stage;
+    double  loss;
+    double  exact;
+    size_t  n_examples;
+    bool    is_best;
+};
+
+struct TrainEvents {
+    std::function<void(const UpdateReport &)> updated = [](const UpdateReport &) {};
+    std::function<void(const ScoreReport &)>  scored  = [](const ScoreReport &) {};
+    std::function<bool()>                     stop    = [] { return false; }; // asked after each update
+};
+
+struct TrainOutcome {
+    bool                interrupted = false;
+    int64_t             update      = 0;
+    BestScore           best;
+    int                 k_default = 0;
+    std::vector<double> exact; // on validation, by depth 0, 1, ...; empty without validation data
+    std::string         model_path;
+};
+
+// What a run would do, from the same objects it would use.
+struct TrainPlan {
+    int64_t                  n_lora = 0, n_modules = 0, n_backbone = 0, n_frozen = 0; // parameters
+    std::vector<Stage>       stages;
+    size_t                   n_train = 0, n_valid = 0, n_dropped = 0;
+    size_t                   n_longest = 0;      // rows of the longest example
+    size_t                   weight_bytes = 0, optimizer_bytes = 0, graph_bytes = 0;
+    std::vector<std::string> missing_operations; // the device cannot run
+    TokenizedExample         sample;             // first of the first minibatch
+    std::string              sample_prompt, sample_target;
+};
+
+class Trainer {
+  public:
+    // The run folder has been created. Throws Error for defects of settings, files and data, and when memory is short.
+    Trainer(const TrainSettings & settings, const Backend & backend);
+
+    TrainOutcome run(const TrainEvents & events, bool resume);
+    TrainPlan    plan();
+
+    // The loss of the first examples in file order at the first stage; their gradients are then in the optimizer.
+    StepLoss first_gradients();
+
+    TrainedModel &        model() { return *model_; }
+    const TrainSettings & settings() const { return settings_; } // with everything filled in
+
+  private:
+    Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage) const;
+    void         train_once(int64_t update, const TrainEvents & events);
+    void         validate(const TrainEvents & events);
+    void         save(const std::string & path, CheckpointParts parts);
+    void         resume();
+    TrainOutcome finish(const TrainEvents & events);
+    double       ms_left(int64_t update, double ms) const;
+    bool         is_due(int64_t every) const;
+    void         check_lengths();
+
+    TrainSettings                 settings_;
+    const Backend &               backend_;
+    RunFolder                     folder_;
+    std::unique_ptr<TrainedModel> model_;
+    std::unique_ptr<TrainingData> train_, valid_; // valid_ may be null
+    const Task *                  task_ = nullptr;
+    Curriculum                    curriculum_;
+    std::unique_ptr<BatchOrder>   order_;
+    std::unique_ptr<StepGraphs>   graphs_;
+    std::unique_ptr<Validator>    validator_;
+    RunState                      state_;
+    size_t                        n_dropped_ = 0;
+    double                        mean_ms_   = 0; // of an update, recent ones weighing most
+};
+
+} // namespace penelope

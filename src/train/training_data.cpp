@@ -1,0 +1,62 @@
+#include "train/training_data.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "task/text_layout.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & tokenizer, TextLayout layout)
+    : examples_(std::move(examples)), tokenizer_(tokenizer), layout_(std::move(layout)) {
+    if (!tokenizer_.eos()) {
+        throw Error(ErrorKind::unsupported, "the base has no end token, and an answer could not end");
+    }
+    end_ = *tokenizer_.eos();
+    for (const Example & example : examples_) {
+        const std::string text = prompt_text(layout_.prompt_template, example.question) + target_text(example, 0, layout_.answer_prefix);
+        if (tokenizer_.n_unencodable(text) > 0) {
+            throw Error(ErrorKind::format, "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
+        }
+    }
+}
+
+std::vector<int32_t> TrainingData::prompt(size_t i) const {
+    EncodeOptions options;
+    options.add_bos = true;
+    return tokenizer_.encode(prompt_text(layout_.prompt_template, examples_[i].question), options);
+}
+
+TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {
+    TokenizedExample example{prompt(i), tokenizer_.encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix))};
+    example.target.push_back(end_);
+    return example;
+}
+
+size_t TrainingData::drop_longer(size_t n_rows, int n_latent) {
+    std::vector<Example> fitting;
+    for (size_t i = 0; i < examples_.size(); i++) {
+        const TokenizedExample example = tokenized(i, n_latent);
+        if (example.prompt.size() + example.target.size() <= n_rows) {
+            fitting.push_back(examples_[i]);
+        }
+    }
+    const size_t n_dropped = examples_.size() - fitting.size();
+    examples_              = std::move(fitting);
+    return n_dropped;
+}
+
+TrainingData::Longest TrainingData::longest(int n_latent) const {
+    Longest longest;
+    for (size_t i = 0; i < examples_.size(); i++) {
+        const TokenizedExample example = tokenized(i, n_latent);
+        const size_t           n_rows  = example.prompt.size() + example.target.size();
+        if (n_rows > longest.n_rows) {
+            longest = {n_rows, i};
+        }
+    }
+    return longest;
+}
+
+} // namespace penelope

@@ -1,0 +1,47 @@
+// Examples of a task as tokens: prompts, and targets for any number of steps left to the latent computation.
+#pragma once
+
+#include "task/example.h"
+#include "text/tokenizer.h"
+#include "train/minibatch.h"
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct TextLayout {
+    std::string prompt_template;
+    std::string answer_prefix;
+};
+
+class TrainingData {
+  public:
+    // Throws Error(unsupported) when the vocabulary has no end token, and Error(format) naming an example whose text the
+    // vocabulary cannot spell.
+    TrainingData(std::vector<Example> examples, const Tokenizer & tokenizer, TextLayout layout);
+
+    size_t          size() const { return examples_.size(); }
+    const Example & example(size_t i) const { return examples_[i]; }
+
+    std::vector<int32_t> prompt(size_t i) const;
+    // Steps n_latent+1.. and the answer, then the end token.
+    TokenizedExample tokenized(size_t i, int n_latent) const;
+
+    // Takes out examples with more than n_rows tokens in prompt and target (at n_latent) together; gives how many.
+    size_t drop_longer(size_t n_rows, int n_latent);
+    // The longest prompt and target together, and which example it is.
+    struct Longest {
+        size_t n_rows  = 0;
+        size_t example = 0;
+    };
+    Longest longest(int n_latent) const;
+
+  private:
+    std::vector<Example> examples_;
+    Tokenizer            tokenizer_;
+    TextLayout           layout_;
+    int32_t              end_ = 0;
+};
+
+} // namespace penelope

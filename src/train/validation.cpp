@@ -1,0 +1,139 @@
+#include "train/validation.h"
+
+#include "base/error.h"
+#include "method/coconut.h"
+#include "method/decode.h"
+#include "method/penelope.h"
+#include "method/plain.h"
+#include "task/extract.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+Validator::Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
+                     const ValidationOptions & options, std::function<bool()> stop)
+    : model_(model), data_(data), task_(task), backend_(backend), options_(options), stop_(std::move(stop)),
+      n_(options.limit ? std::min(options.limit, data.size()) : data.size()), graphs_(model.objective(), model.backbone(), backend, nullptr) {}
+
+double Validator::loss(const Stage & stage) {
+    double sum       = 0;
+    int    n_targets = 0;
+    for (size_t first = 0; first < n_; first += size_t(options_.batch)) {
+        if (stop_()) {
+            throw Error(ErrorKind::cancelled, "interrupted");
+        }
+        Minibatch batch;
+        batch.n_steps = stage.n_steps;
+        for (size_t i = first; i < std::min(n_, first + size_t(options_.batch)); i++) {
+            batch.examples.push_back(data_.tokenized(i, stage.n_latent));
+        }
+        sum += graphs_.run(batch).mean * batch.n_targets();
+        n_targets += batch.n_targets();
+    }
+    return n_targets ? sum / n_targets : 0.0;
+}
+
+// The method on the weights as they are now.
+std::unique_ptr<Method> Validator::current_method() {
+    const SidecarConfig & sidecar = model_.sidecar();
+    if (model_.choice().method == "penelope") {
+        const LatentShape shape = latent_shape(sidecar);
+        tables_                 = std::make_unique<WeightStore>(backend_.device(), false);
+        return std::make_unique<PenelopeMethod>(model_.modules(), shape, make_time_tables(model_.modules(), shape, backend_.device(), *tables_),
+                                                int(sidecar.k_default));
+    }
+    if (model_.choice().method == "coconut") {
+        return std::make_unique<CoconutMethod>(model_.coconut_rows(), int(sidecar.k_max), int(sidecar.k_default));
+    }
+    return std::make_unique<CotMethod>();
+}
+
+// With room for the longest prompt, whatever the method puts after it, and the answer.
+Context & Validator::context() {
+    if (!context_) {
+        size_t longest = 0;
+        for (size_t i = 0; i < n_; i++) {
+            longest = std::max(longest, data_.prompt(i).size());
+        }
+        const SidecarConfig & sidecar = model_.sidecar();
+        ContextOptions        options;
+        options.n_streams = options_.batch;
+        options.n_rows    = int(longest) + int(std::max(sidecar.n_memory + sidecar.n_readout, sidecar.k_max + 2)) + options_.n_predict + 1;
+        options.n_threads = backend_.n_threads();
+        options.kv_type   = GGML_TYPE_F32;
+        context_          = std::make_unique<Context>(model_.backbone(), backend_.device(), options);
+    }
+    return *context_;
+}
+
+// Greedy decoding of all sequences side by side.
+std::vector<std::string> Validator::answers(const Filled & filled) {
+    const auto best = [](const std::vector<float> & logits) { return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin()); };
+    std::vector<Tokens> written(filled.logits.size());
+    std::vector<int>    rows = filled.n_rows;
+    std::vector<bool>   done(written.size(), false);
+    const auto          take = [&](size_t i, const std::vector<float> & logits) {
+        const int32_t token = best(logits);
+        if (model_.tokenizer().is_end_of_generation(token) || token >= model_.tokenizer().n_vocab()) {
+            done[i] = true;
+            return;
+        }
+        written[i].push_back(token);
+        done[i] = int(written[i].size()) >= options_.n_predict || rows[i] >= context().n_rows();
+    };
+    for (size_t i = 0; i < written.size(); i++) {
+        take(i, filled.logits[i]);
+    }
+    while (true) {
+        std::vector<NextToken> next;
+        for (size_t i = 0; i < written.size(); i++) {
+            if (!done[i]) {
+                next.push_back({int(i), rows[i]++, written[i].back()});
+            }
+        }
+        if (next.empty()) {
+            break;
+        }
+        const auto logits = decode(context(), next);
+        for (size_t i = 0; i < next.size(); i++) {
+            take(size_t(next[i].stream), logits[i]);
+        }
+    }
+    std::vector<std::string> texts;
+    for (const Tokens & tokens : written) {
+        texts.push_back(model_.tokenizer().decode(tokens));
+    }
+    return texts;
+}
+
+std::vector<double> Validator::exact(const std::vector<int> & depths) {
+    const std::unique_ptr<Method> method = current_method();
+    std::vector<double>           right(depths.size(), 0.0);
+    for (size_t first = 0; first < n_; first += size_t(options_.batch)) {
+        if (stop_()) {
+            throw Error(ErrorKind::cancelled, "interrupted");
+        }
+        std::vector<Tokens> prompts;
+        for (size_t i = first; i < std::min(n_, first + size_t(options_.batch)); i++) {
+            prompts.push_back(data_.prompt(i));
+        }
+        size_t depth = 0;
+        method->sweep(context(), prompts, depths, [&](int, const Filled & filled) {
+            const std::vector<std::string> texts = answers(filled);
+            for (size_t i = 0; i < texts.size(); i++) {
+                const Example & example = data_.example(first + i);
+                right[depth] += task_ ? is_correct(*task_, texts[i], example) : answer_part(texts[i]) == answer_part(example.answer);
+            }
+            depth++;
+        });
+    }
+    for (double & share : right) {
+        share /= double(std::max<size_t>(1, n_));
+    }
+    return right;
+}
+
+size_t Validator::n_bytes() const { return graphs_.n_bytes() + (context_ ? context_->n_bytes() : 0); }
+
+} // namespace penelope

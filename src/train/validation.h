@@ -1,0 +1,57 @@
+// How well the model in training answers: the loss on held-out targets, and how many answers are exactly right when it writes
+// them itself, greedily, through the same code as inference.
+#pragma once
+
+#include "method/method.h"
+#include "task/task.h"
+#include "train/curriculum.h"
+#include "train/step_graph.h"
+#include "train/trained_model.h"
+#include "train/training_data.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace penelope {
+
+struct ValidationOptions {
+    size_t limit     = 200; // examples, the first of the file; 0: all
+    int    batch     = 8;   // side by side
+    int    n_predict = 0;   // new tokens at most; 0: as the protocol says for the method
+};
+
+class Validator {
+  public:
+    // task: how answers are read; null: the text after the answer prefix has to be equal. Everything outlives the validator.
+    // stop: asked between batches; what is measured by then is thrown away and Error(cancelled) is thrown.
+    Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend, const ValidationOptions & options,
+              std::function<bool()> stop);
+
+    size_t n_examples() const { return n_; }
+
+    double loss(const Stage & stage); // mean over target tokens
+
+    // The share of right answers at each depth, ascending.
+    std::vector<double> exact(const std::vector<int> & depths);
+
+    size_t n_bytes() const;
+
+  private:
+    std::unique_ptr<Method> current_method();
+    Context &               context();
+    std::vector<std::string> answers(const Filled & filled);
+
+    const TrainedModel &     model_;
+    const TrainingData &     data_;
+    const Task *             task_;
+    const Backend &          backend_;
+    ValidationOptions        options_;
+    std::function<bool()>    stop_;
+    size_t                   n_;
+    StepGraphs               graphs_;
+    std::unique_ptr<Context> context_;
+    std::unique_ptr<WeightStore> tables_; // of the method last asked for
+};
+
+} // namespace penelope
