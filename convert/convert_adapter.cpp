@@ -58,6 +58,15 @@ void write_adapter(GgufWriter & writer, const ConvertOptions & options, const Fi
     writer.finish();
 }
 
+// "Llama-3.2-1B-penelope-listops"
+std::string sidecar_name(const SidecarConfig & config) {
+    std::string name = config.method;
+    if (!config.base.name.empty()) {
+        name = config.base.name + "-" + name;
+    }
+    return config.task.empty() ? name : name + "-" + config.task;
+}
+
 } // namespace
 
 FileResult convert_lora(const ConvertOptions & options) {
@@ -101,7 +110,7 @@ FileResult convert_penelope(const ConvertOptions & options) {
     GgufWriter writer(options.out_path, options.force);
     write_sidecar_identity(writer, config);
     write_sidecar_keys(writer, config);
-    write_adapter(writer, options, file_type, read_metadata(options.dir), config.base.name, jobs, result.n_parameters);
+    write_adapter(writer, options, file_type, read_metadata(options.dir, sidecar_name(config)), config.base.name, jobs, result.n_parameters);
     return result;
 }
 

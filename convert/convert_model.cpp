@@ -48,7 +48,7 @@ ggml_type source_type(const PlannedTensor & tensor) {
 
 class Plan {
   public:
-    Plan(const HfCheckpoint & checkpoint, const HfLlamaConfig & config) : checkpoint_(checkpoint), config_(config) {
+    Plan(const HfCheckpoint & checkpoint, const HfLlamaConfig & config) : checkpoint_(checkpoint) {
         const int64_t d = config.n_embd;
         const int64_t v = config.n_vocab;
         if (config.rope_scaling) {
@@ -127,12 +127,13 @@ class Plan {
         const bool                 vector = columns == 0;
         const std::vector<int64_t> shape  = vector ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
         const std::vector<int64_t> ne(shape.rbegin(), shape.rend());
-        tensors_.push_back({{gguf_name, ne, GGML_TYPE_F32}, &checkpoint_.get(hf_name, shape), head_dim});
+        // First of all: GCC 12 destroys the parts of an aggregate twice when a later initializer throws.
+        const SafetensorsTensor & source = checkpoint_.get(hf_name, shape);
+        tensors_.push_back({{gguf_name, ne, GGML_TYPE_F32}, &source, head_dim});
         used_.insert(hf_name);
     }
 
     const HfCheckpoint &       checkpoint_;
-    const HfLlamaConfig &      config_;
     std::vector<PlannedTensor> tensors_;
     std::vector<float>         rope_factors_;
     std::set<std::string>      used_;

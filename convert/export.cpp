@@ -8,6 +8,7 @@
 #include "convert/hf_config.h"
 #include "convert/hf_export.h"
 #include "convert/merge.h"
+#include "convert/metadata.h"
 #include "convert/output_dir.h"
 #include "convert/peft_lora.h"
 #include "convert/penelope_dir.h"
@@ -106,6 +107,7 @@ FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
     }
     write_modules(in.file, config, out.file("penelope.safetensors"), result);
     write_file(out.file("penelope_config.json"), dump_json(penelope_config_json(config), 1) + "\n", false);
+    write_file(out.file("README.md"), model_card(in.file), false);
     out.commit();
     return result;
 }
@@ -115,6 +117,7 @@ FileResult export_peft(const ExportOptions & options, const Inputs & in) {
     FileResult         result{"peft directory", options.out_path, "F32"};
     OutputDir          out(options.out_path, options.force);
     write_peft_lora(in.file, read_gguf_llama_config(base), base_name(base), out, "");
+    write_file(out.file("README.md"), model_card(in.file), false);
     out.commit();
     for (const auto & tensor : in.file.tensors()) {
         if (is_lora_tensor(tensor.name)) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "convert/gguf_source.h"
 #include "convert/llama_layout.h"
+#include "convert/metadata.h"
 #include "convert/output_dir.h"
 #include "convert/safetensors.h"
 #include "gguf/keys.h"
@@ -106,30 +107,6 @@ HfLlamaConfig hf_config_of(const GgufReader & gguf, const TokenizerData & tokeni
         }
     }
     return config;
-}
-
-// A model card with the facts of the file that the other files have no place for.
-std::string model_card(const GgufReader & gguf) {
-    std::string text = "---\n";
-    const auto  line = [&](const char * field, const char * key) {
-        if (const auto value = gguf.find_str(key); value && value->find('\n') == std::string::npos) {
-            text += std::string(field) + ": " + dump_json(Json(*value)) + "\n";
-        }
-    };
-    line("model_name", keys::general_name);
-    line("license", keys::general_license);
-    line("license_name", keys::general_license_name);
-    line("license_link", keys::general_license_link);
-    const uint32_t n_base = std::min(gguf.find_u32(keys::general_base_model_count).value_or(0), 16u);
-    for (uint32_t i = 0; i < n_base; i++) {
-        const auto organization = gguf.find_str(keys::general_base_model(int(i), "organization"));
-        const auto name         = gguf.find_str(keys::general_base_model(int(i), "name"));
-        if (name && name->find('\n') == std::string::npos) {
-            text += i == 0 ? "base_model:\n" : "";
-            text += "- " + (organization ? *organization + "/" : "") + *name + "\n";
-        }
-    }
-    return text + "---\n";
 }
 
 } // namespace

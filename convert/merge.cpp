@@ -45,7 +45,11 @@ std::map<std::string, Pair> read_pairs(const GgufReader & adapter, const GgufRea
             a.n_elements() != a.ne[0] * a.ne[1] || b->n_elements() != b->ne[0] * b->ne[1]) {
             throw Error(ErrorKind::format, adapter.path() + ": the pair of " + in_quotes(name) + " does not fit the base");
         }
-        Pair pair{a.ne[0], a.ne[1], all_values(a), all_values(*b)};
+        Pair pair;
+        pair.n_in = a.ne[0];
+        pair.rank = a.ne[1];
+        pair.a    = all_values(a);
+        pair.b    = all_values(*b);
         for (auto & value : pair.b) {
             value *= alpha / float(pair.rank);
         }

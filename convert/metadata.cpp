@@ -1,9 +1,12 @@
 #include "convert/metadata.h"
 
+#include "base/json.h"
 #include "base/mapped_file.h"
 #include "gguf/keys.h"
+#include "gguf/reader.h"
 #include "gguf/writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -105,11 +108,11 @@ void write_sources(GgufWriter & writer, const std::string & prefix, const std::s
 
 } // namespace
 
-FileMetadata read_metadata(const std::string & dir) {
+FileMetadata read_metadata(const std::string & dir, const std::string & fallback_name) {
     FileMetadata   metadata;
     const fs::path root   = fs::absolute(dir).lexically_normal();
     const fs::path folder = root.has_filename() ? root.filename() : root.parent_path().filename();
-    metadata.name         = folder.string();
+    metadata.name         = fallback_name.empty() ? folder.string() : fallback_name;
 
     if (!fs::exists(root / "README.md")) {
         return metadata;
@@ -144,6 +147,29 @@ void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const st
     if (!metadata.languages.empty()) {
         writer.set_str_array(keys::general_languages, metadata.languages);
     }
+}
+
+std::string model_card(const GgufReader & gguf) {
+    std::string text = "---\n";
+    const auto  line = [&](const char * field, const char * key) {
+        if (const auto value = gguf.find_str(key); value && value->find('\n') == std::string::npos) {
+            text += std::string(field) + ": " + dump_json(Json(*value)) + "\n";
+        }
+    };
+    line("model_name", keys::general_name);
+    line("license", keys::general_license);
+    line("license_name", keys::general_license_name);
+    line("license_link", keys::general_license_link);
+    const uint32_t n_base = std::min(gguf.find_u32(keys::general_base_model_count).value_or(0), 16u);
+    for (uint32_t i = 0; i < n_base; i++) {
+        const auto organization = gguf.find_str(keys::general_base_model(int(i), "organization"));
+        const auto name         = gguf.find_str(keys::general_base_model(int(i), "name"));
+        if (name && name->find('\n') == std::string::npos) {
+            text += i == 0 ? "base_model:\n" : "";
+            text += "- " + (organization ? *organization + "/" : "") + *name + "\n";
+        }
+    }
+    return text + "---\n";
 }
 
 std::string size_label(uint64_t n_parameters) {

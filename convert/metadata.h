@@ -10,6 +10,7 @@
 
 namespace penelope {
 
+class GgufReader;
 class GgufWriter;
 
 struct FileMetadata {
@@ -24,10 +25,14 @@ struct FileMetadata {
     std::vector<std::string> languages;
 };
 
-FileMetadata read_metadata(const std::string & dir);
+// Without a name in the card the file gets `fallback_name`, or that of the directory.
+FileMetadata read_metadata(const std::string & dir, const std::string & fallback_name = "");
 
 // general.type, .name, .size_label, ... `type` is "model" or "adapter".
 void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type, uint64_t n_parameters);
+
+// A README.md with the facts of a file that the other files of a directory have no place for; read_metadata() reads it.
+std::string model_card(const GgufReader & gguf);
 
 // "1.2B", "135M", "439K": at least two digits, as in names of model files.
 std::string size_label(uint64_t n_parameters);

@@ -127,7 +127,8 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
     const Patterns alphas(config, "alpha_pattern", path);
 
     const std::string weights_path = (fs::path(dir) / "adapter_model.safetensors").string();
-    PeftLora          lora{SafetensorsReader::open(weights_path), json_find<std::string>(config, "base_model_name_or_path", path).value_or(""), 0, {}};
+    const std::string base_model   = json_find<std::string>(config, "base_model_name_or_path", path).value_or("");
+    PeftLora          lora{SafetensorsReader::open(weights_path), base_model, 0, {}};
 
     std::vector<double>      wanted_alphas; // the alpha that alone would scale the pair right
     std::map<double, size_t> votes;

@@ -166,6 +166,20 @@ TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
     }
 }
 
+TEST_CASE("a Coconut directory becomes a sidecar of that method") {
+    const GoldenCase    golden("last");
+    const auto          gguf   = GgufReader::open(golden.coconut_sidecar());
+    const SidecarConfig config = read_sidecar_config(gguf);
+    CHECK(config.method == "coconut");
+    CHECK(config.k_default == 3);
+    CHECK(config.lora_alpha == 8.0f);
+    CHECK(!gguf.has("penelope.interval.start"));
+    check_sidecar_tensors(gguf, config);
+    const auto rows = SafetensorsReader::open(golden.source("coconut.safetensors")).read_f32("coconut.token.rows");
+    CHECK(std::memcmp(gguf.get_tensor("coconut.token.rows", {64, 2}).data, rows.data(), rows.size() * 4) == 0);
+    CHECK(gguf.get_str("general.name") == "model-coconut-golden");
+}
+
 TEST_CASE("the module table counts the published 64.08M parameters") {
     SidecarConfig config;
     int64_t       n = 0;

@@ -65,7 +65,7 @@ TEST_CASE("directory -> sidecar -> directory is byte-exact") {
         const TempDir    dir;
         export_as("penelope", golden.sidecar(), dir.file("penelope"), golden.backbone());
         CHECK(entries(dir.path()) == std::vector<std::string>{"penelope"});
-        CHECK(entries(dir.path() / "penelope") == std::vector<std::string>{"lora", "penelope.safetensors", "penelope_config.json"});
+        CHECK(entries(dir.path() / "penelope") == std::vector<std::string>{"README.md", "lora", "penelope.safetensors", "penelope_config.json"});
         CHECK(read_bytes(dir.path() / "penelope/penelope.safetensors") == read_bytes(golden.source("penelope/penelope.safetensors")));
         CHECK(read_bytes(dir.path() / "penelope/lora/adapter_model.safetensors") == read_bytes(golden.source("lora/adapter_model.safetensors")));
         Json written = read_json_file(dir.file("penelope/penelope_config.json"));

@@ -51,6 +51,26 @@ class GoldenCase {
         });
     }
 
+    // Only "last" has the rows: Coconut on the same backbone and LoRA.
+    std::string coconut_sidecar() const {
+        return once("coconut.gguf", [&](ConvertOptions & options) {
+            const auto        rows = SafetensorsReader::open(source("coconut.safetensors"));
+            const std::string dir  = file("coconut");
+            std::filesystem::create_directory(dir);
+            SafetensorsWriter writer(dir + "/penelope.safetensors", false);
+            const auto &      tensor = rows.get("coconut.token.rows");
+            writer.add_tensor(tensor.name, tensor.type, tensor.shape);
+            writer.begin_data();
+            writer.write(tensor.data, tensor.size);
+            writer.finish();
+            const Json config = {{"version", 1}, {"method", "coconut"}, {"k_max", 8}, {"k_default", 3}, {"task", "golden"}};
+            std::ofstream(dir + "/penelope_config.json") << config.dump();
+            options.dir       = dir;
+            options.lora_dir  = source("lora");
+            options.base_path = backbone();
+        });
+    }
+
     const Json &              json() const { return json_; }
     const SafetensorsReader & expected() const { return expected_; }
     std::vector<float>        tensor(const std::string & name) const { return expected_.read_f32(name); }

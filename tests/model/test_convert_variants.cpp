@@ -1,0 +1,320 @@
+// The many ways a Hugging Face checkpoint is written down, and the ways it can be wrong.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "gguf/reader.h"
+#include "support/golden.h"
+
+#include <csignal>
+#include <cstring>
+#include <functional>
+
+#include <sys/resource.h>
+
+using namespace penelope;
+using test::GoldenCase;
+using test::read_bytes;
+using test::TempDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A copy of a golden checkpoint to be changed, always called "model" so that the name in the file stays the same.
+class Checkpoint {
+  public:
+    explicit Checkpoint(const std::string & name) : golden_(name) { fs::copy(golden_.source("model"), path()); }
+
+    fs::path           path() const { return dir_.path() / "model"; }
+    std::string        out() const { return dir_.file("out.gguf"); }
+    const GoldenCase & golden() const { return golden_; }
+    const TempDir &    dir() const { return dir_; }
+
+    void edit(const std::string & file, const std::function<void(Json &)> & change) const {
+        Json json = fs::exists(path() / file) ? read_json_file((path() / file).string()) : Json::object();
+        change(json);
+        std::ofstream(path() / file) << json.dump();
+    }
+
+    GgufReader convert(const std::string & type = "") const {
+        ConvertOptions options;
+        options.dir      = path().string();
+        options.out_path = out();
+        options.type     = type;
+        convert_directory(options);
+        return GgufReader::open(out());
+    }
+
+    std::string refusal() const {
+        try {
+            convert();
+        } catch (const Error & e) {
+            CHECK(!fs::exists(out()));
+            return e.message() + " | " + e.hint;
+        }
+        return "";
+    }
+
+    bool same_as_golden() const { return read_bytes(out()) == read_bytes(golden_.backbone()); }
+
+  private:
+    GoldenCase golden_;
+    TempDir    dir_;
+};
+
+bool says(const std::string & message, const std::string & part) {
+    const bool found = message.find(part) != std::string::npos;
+    if (!found) {
+        MESSAGE("expected '" << part << "' in: " << message);
+    }
+    return found;
+}
+
+// Writes the tensors of `source` that `keep` selects, in another type.
+void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type type, const std::function<bool(const std::string &)> & keep) {
+    SafetensorsWriter writer(path.string(), true);
+    const auto        st_type = type == GGML_TYPE_F16 ? SafetensorsType::f16 : type == GGML_TYPE_BF16 ? SafetensorsType::bf16 : SafetensorsType::f32;
+    for (const auto & tensor : source.tensors()) {
+        if (keep(tensor.name)) {
+            writer.add_tensor(tensor.name, st_type, tensor.shape);
+        }
+    }
+    writer.begin_data();
+    for (const auto & tensor : source.tensors()) {
+        if (keep(tensor.name)) {
+            const auto        values = source.read_f32(tensor.name);
+            std::vector<char> bytes(ggml_row_size(type, tensor.n_elements()));
+            if (type == GGML_TYPE_BF16) {
+                ggml_fp32_to_bf16_row_ref(values.data(), reinterpret_cast<ggml_bf16_t *>(bytes.data()), tensor.n_elements());
+            } else {
+                ggml_quantize_chunk(type, values.data(), bytes.data(), 0, 1, tensor.n_elements(), nullptr);
+            }
+            writer.write(bytes.data(), bytes.size());
+        }
+    }
+    writer.finish();
+}
+
+bool all(const std::string &) {
+    return true;
+}
+
+} // namespace
+
+TEST_CASE("old rope fields say the same as new ones") {
+    const Checkpoint model("last");
+    model.edit("config.json", [](Json & json) {
+        json["rope_scaling"]         = json["rope_parameters"];
+        json["rope_theta"]           = json["rope_parameters"]["rope_theta"];
+        json["rope_scaling"]["type"] = "llama3";
+        json["rope_scaling"].erase("rope_type");
+        json["rope_scaling"].erase("rope_theta");
+        json.erase("rope_parameters");
+    });
+    model.convert();
+    CHECK(model.same_as_golden());
+}
+
+TEST_CASE("head_dim may be left out") {
+    const Checkpoint model("last");
+    model.edit("config.json", [](Json & json) { json.erase("head_dim"); });
+    const auto gguf = model.convert();
+    CHECK(!gguf.has("llama.attention.key_length"));
+    CHECK(gguf.get_u32("llama.rope.dimension_count") == 16);
+    const auto golden = GgufReader::open(model.golden().backbone());
+    for (const auto & tensor : golden.tensors()) {
+        CHECK(std::memcmp(gguf.find_tensor(tensor.name)->data, tensor.data, tensor.size) == 0);
+    }
+}
+
+TEST_CASE("sources in F16 and BF16 keep their type unless asked") {
+    for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_BF16}) {
+        const Checkpoint model("middle");
+        rewrite(SafetensorsReader::open(model.golden().source("model/model.safetensors")), model.path() / "model.safetensors", type, all);
+        const auto source = SafetensorsReader::open((model.path() / "model.safetensors").string());
+        {
+            const auto   gguf   = model.convert();
+            const auto * tensor = gguf.find_tensor("blk.1.ffn_up.weight");
+            CHECK(tensor->type == type);
+            CHECK(std::memcmp(tensor->data, source.get("model.layers.1.mlp.up_proj.weight").data, tensor->size) == 0);
+            CHECK(gguf.find_tensor("output_norm.weight")->type == GGML_TYPE_F32);
+            CHECK(gguf.get_u32("general.file_type") == (type == GGML_TYPE_F16 ? 1 : 32));
+        }
+        fs::remove(model.out());
+        const auto gguf     = model.convert("F32");
+        const auto expected = source.read_f32("model.layers.1.mlp.up_proj.weight");
+        CHECK(std::memcmp(gguf.find_tensor("blk.1.ffn_up.weight")->data, expected.data(), expected.size() * 4) == 0);
+    }
+}
+
+TEST_CASE("several shards, with and without an index, under any name") {
+    const Checkpoint model("last");
+    const auto       source = SafetensorsReader::open(model.golden().source("model/model.safetensors"));
+    fs::remove(model.path() / "model.safetensors");
+    const auto first = [](const std::string & name) { return name.find("layers.1") != std::string::npos || name.find("embed") != std::string::npos; };
+    rewrite(source, model.path() / "model-00001-of-00002.safetensors", GGML_TYPE_F32, first);
+    rewrite(source, model.path() / "model.safetensors-00002-of-00002.safetensors", GGML_TYPE_F32, [&](const std::string & name) { return !first(name); });
+    model.convert();
+    CHECK(model.same_as_golden());
+
+    Json map;
+    for (const auto & tensor : source.tensors()) {
+        map[tensor.name] = first(tensor.name) ? "model-00001-of-00002.safetensors" : "model.safetensors-00002-of-00002.safetensors";
+    }
+    model.edit("model.safetensors.index.json", [&](Json & json) { json["weight_map"] = map; });
+    // A stray file that is not in the index is not looked at.
+    rewrite(source, model.path() / "consolidated.safetensors", GGML_TYPE_F32, all);
+    fs::remove(model.out());
+    model.convert();
+    CHECK(model.same_as_golden());
+
+    fs::remove(model.out());
+    fs::remove(model.path() / "model.safetensors.index.json");
+    CHECK(says(model.refusal(), "is in"));
+    fs::remove(model.path() / "consolidated.safetensors");
+    map["model.layers.9.extra"] = "model-00001-of-00002.safetensors";
+    model.edit("model.safetensors.index.json", [&](Json & json) { json["weight_map"] = map; });
+    CHECK(says(model.refusal(), "of the index is in no file"));
+    map["model.norm.weight"] = "../other/model.safetensors";
+    model.edit("model.safetensors.index.json", [&](Json & json) { json["weight_map"] = map; });
+    CHECK(says(model.refusal(), "names no file of the directory"));
+}
+
+TEST_CASE("tokenizers in other spellings") {
+    const Checkpoint model("last");
+    SUBCASE("merges as strings") {
+        model.edit("tokenizer.json", [](Json & json) {
+            for (auto & merge : json["model"]["merges"]) {
+                merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+            }
+        });
+    }
+    SUBCASE("an added token only in tokenizer_config.json") {
+        model.edit("tokenizer.json", [](Json & json) { json["added_tokens"].erase(1); });
+        model.edit("tokenizer_config.json",
+                   [](Json & json) { json["added_tokens_decoder"]["438"] = {{"content", "<|end_of_text|>"}, {"special", true}}; });
+    }
+    SUBCASE("special tokens as objects, and in special_tokens_map.json") {
+        model.edit("tokenizer_config.json", [](Json & json) {
+            json["bos_token"] = {{"content", "<|begin_of_text|>"}, {"lstrip", false}};
+            json.erase("eos_token");
+        });
+        model.edit("special_tokens_map.json", [](Json & json) { json["eos_token"] = "<|end_of_text|>"; });
+    }
+    SUBCASE("special tokens only as ids in config.json") {
+        fs::remove(model.path() / "tokenizer_config.json");
+    }
+    model.convert();
+    CHECK(model.same_as_golden());
+}
+
+TEST_CASE("token kinds, gaps, templates and ends of generation") {
+    const Checkpoint model("last");
+    model.edit("tokenizer.json", [](Json & json) {
+        const auto last  = json["model"]["vocab"];
+        Json       vocab = Json::object();
+        for (const auto & [text, id] : last.items()) {
+            if (id != 436 && id != 435 && id != 434) {
+                vocab[text] = id;
+            }
+        }
+        json["model"]["vocab"] = vocab;
+        json["added_tokens"].push_back({{"id", 434}, {"content", "<think>"}, {"special", false}});
+        json["added_tokens"].push_back({{"id", 435}, {"content", "<|eot_id|>"}, {"special", false}});
+    });
+    model.edit("config.json", [](Json & json) {
+        json["eos_token_id"] = {438, 435};
+        json["pad_token_id"] = 434;
+    });
+    model.edit("tokenizer_config.json", [](Json & json) {
+        json["add_bos_token"] = false;
+        json["chat_template"] = Json::array({{{"name", "default"}, {"template", "{{ a }}"}}, {{"name", "tool_use"}, {"template", "{{ b }}"}}});
+    });
+    const auto gguf   = model.convert();
+    const auto tokens = gguf.get_str_array("tokenizer.ggml.tokens");
+    const auto types  = gguf.get_i32_array("tokenizer.ggml.token_type");
+    CHECK(tokens[434] == "<think>");
+    CHECK(types[434] == 4);
+    CHECK(types[435] == 3); // looks special
+    CHECK(tokens[436] == "[PAD436]");
+    CHECK(types[436] == 5);
+    CHECK(gguf.get_u32("tokenizer.ggml.eos_token_id") == 438);
+    CHECK(gguf.get_u32("tokenizer.ggml.eot_token_id") == 435);
+    CHECK(gguf.get_u32("tokenizer.ggml.padding_token_id") == 434);
+    CHECK(!gguf.get_bool("tokenizer.ggml.add_bos_token"));
+    CHECK(gguf.get_str("tokenizer.chat_template") == "{{ a }}");
+    CHECK(gguf.get_str("tokenizer.chat_template.tool_use") == "{{ b }}");
+    CHECK(gguf.get_str_array("tokenizer.chat_templates") == std::vector<std::string>{"tool_use"});
+}
+
+TEST_CASE("the model card gives name, licence and origin") {
+    const Checkpoint model("last");
+    std::ofstream(model.path() / "README.md") << "---\nlicense: llama3.2\nlicense_link: \"https://example.org/l\"\nbase_model:\n- meta-llama/Llama-3.2-1B\n"
+                                                 "- other\ntags: [latent, 'reasoning']\nlanguage:\n  - en\nmodel_name: Tiny Llama\nwidget:\n"
+                                                 "  - text: \"hello\"\n---\n# Title\nlicense: mit\n";
+    std::ofstream(model.path() / "chat_template.jinja") << "{{ jinja }}";
+    const auto gguf = model.convert();
+    CHECK(gguf.get_str("general.name") == "Tiny Llama");
+    CHECK(gguf.get_str("general.license") == "llama3.2");
+    CHECK(gguf.get_str("general.license.link") == "https://example.org/l");
+    CHECK(gguf.get_u32("general.base_model.count") == 2);
+    CHECK(gguf.get_str("general.base_model.0.name") == "Llama-3.2-1B");
+    CHECK(gguf.get_str("general.base_model.0.organization") == "meta-llama");
+    CHECK(gguf.get_str("general.base_model.1.name") == "other");
+    CHECK(gguf.get_str_array("general.tags") == std::vector<std::string>{"latent", "reasoning"});
+    CHECK(gguf.get_str_array("general.languages") == std::vector<std::string>{"en"});
+    CHECK(gguf.get_str("tokenizer.chat_template") == "{{ jinja }}");
+}
+
+TEST_CASE("checkpoints that cannot be converted say why") {
+    const Checkpoint model("last");
+    const auto       config = [&](const char * field, const Json & value) {
+        model.edit("config.json", [&](Json & json) { json[field] = value; });
+    };
+    const auto tokenizer = [&](const std::function<void(Json &)> & change) { model.edit("tokenizer.json", change); };
+    std::string expected;
+    SUBCASE("model type") { config("model_type", "mamba"); expected = "'mamba' is not supported"; }
+    SUBCASE("rope") { config("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}); expected = "'yarn'"; }
+    SUBCASE("activation") { config("hidden_act", "gelu"); expected = "hidden_act"; }
+    SUBCASE("biases") { config("attention_bias", true); expected = "attention_bias"; }
+    SUBCASE("quantized") { config("quantization_config", {{"bits", 4}}); expected = "quantized already"; }
+    SUBCASE("shape") { config("hidden_size", 32); expected = "expected [439, 32]"; }
+    SUBCASE("more layers than there are") { config("num_hidden_layers", 7); expected = "'model.layers.6.input_layernorm.weight' is missing"; }
+    SUBCASE("fewer layers than there are") { config("num_hidden_layers", 5); expected = "is not part of a Llama model"; }
+    SUBCASE("zero heads") { config("num_attention_heads", 0); expected = "num_attention_heads"; }
+    SUBCASE("odd grouping") { config("num_key_value_heads", 3); expected = "num_key_value_heads"; }
+    SUBCASE("no weights") { fs::remove(model.path() / "model.safetensors"); expected = "no .safetensors file"; }
+    SUBCASE("no tokenizer") { fs::remove(model.path() / "tokenizer.json"); expected = "tokenizer.json"; }
+    SUBCASE("other splits") { tokenizer([](Json & json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "."; }); expected = "pre_tokenizer"; }
+    SUBCASE("merges first") { tokenizer([](Json & json) { json["model"]["ignore_merges"] = false; }); expected = "ignore_merges"; }
+    SUBCASE("normalizer") { tokenizer([](Json & json) { json["normalizer"] = {{"type", "Lowercase"}}; }); expected = "normalizer"; }
+    SUBCASE("wordpiece") { tokenizer([](Json & json) { json["model"]["type"] = "WordPiece"; }); expected = "byte-level BPE"; }
+    SUBCASE("id outside") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 439; }); expected = "outside the vocabulary"; }
+    SUBCASE("negative id") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = -1; }); expected = "outside the vocabulary"; }
+    SUBCASE("two texts of one id") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 5; }); expected = "is both"; }
+    SUBCASE("two ids of one text") { tokenizer([](Json & json) { json["added_tokens"][0]["content"] = "!"; }); expected = "has two ids"; }
+    SUBCASE("merge of one part") { tokenizer([](Json & json) { json["model"]["merges"][0] = "pu"; }); expected = "merge 0"; }
+    SUBCASE("truncated weights") { fs::resize_file(model.path() / "model.safetensors", 100000); expected = "truncated"; }
+    SUBCASE("deep JSON") { std::ofstream(model.path() / "config.json") << std::string(10000, '['); expected = "config.json"; }
+    CHECK(says(model.refusal(), expected));
+}
+
+TEST_CASE("a disk that is full leaves nothing behind") {
+    const Checkpoint model("last");
+    rlimit           old{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit     small   = old;
+    small.rlim_cur     = 100000; // the file needs 1.1 MB
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    std::string message;
+    try {
+        model.convert();
+    } catch (const Error & e) {
+        message = std::string(error_kind_name(e.kind)) + ": " + e.message();
+    }
+    setrlimit(RLIMIT_FSIZE, &old);
+    std::signal(SIGXFSZ, handler);
+    CHECK(says(message, "io: "));
+    CHECK(std::distance(fs::directory_iterator(model.dir().path()), {}) == 1);
+}

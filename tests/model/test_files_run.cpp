@@ -1,0 +1,122 @@
+// Files made by the file commands, run: a bundle, a merged backbone and quantized sidecars against the reference states.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "infer/session.h"
+#include "support/golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace penelope;
+using test::GoldenCase;
+
+namespace {
+
+constexpr int kSteps = 3;
+
+Session open(const std::string & base, const std::string & sidecar) {
+    LoadOptions load;
+    load.base    = base;
+    load.sidecar = sidecar;
+    SessionOptions options;
+    options.n_ctx   = 128;
+    options.kv_type = GGML_TYPE_F32;
+    return Session(Engine::load(load), options);
+}
+
+// Largest difference over the states of all steps, the interface and the first logits.
+float difference(const std::vector<DumpTensor> & dump, const GoldenCase & golden, size_t example) {
+    float  worst      = 0;
+    size_t n_compared = 0;
+    for (const auto & tensor : dump) {
+        const std::string name = "K" + std::to_string(kSteps) + ".ex" + std::to_string(example) + "." + tensor.name;
+        if (!golden.expected().find(name)) {
+            continue;
+        }
+        const auto expected = golden.tensor(name);
+        REQUIRE(expected.size() == tensor.data.size());
+        for (size_t i = 0; i < expected.size(); i++) {
+            worst = std::max(worst, std::fabs(expected[i] - tensor.data[i]));
+        }
+        n_compared++;
+    }
+    CHECK(n_compared >= 5 + 3 * kSteps);
+    return worst;
+}
+
+std::string export_as(const char * as, const GoldenCase & golden, const std::string & out) {
+    ExportOptions options;
+    options.as        = as;
+    options.in_path   = golden.sidecar();
+    options.base_path = golden.backbone();
+    options.out_path  = golden.file(out);
+    export_sidecar(options);
+    return options.out_path;
+}
+
+} // namespace
+
+TEST_CASE("a bundle runs alone and as its parts do, bit by bit") {
+    const GoldenCase golden("last");
+    Session          parts = open(golden.backbone(), golden.sidecar()), bundle = open(export_as("bundle", golden, "bundle.gguf"), "");
+    const auto       a = parts.dump(golden.prompt_ids(0), kSteps), b = bundle.dump(golden.prompt_ids(0), kSteps);
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); i++) {
+        CHECK_MESSAGE(std::memcmp(a[i].data.data(), b[i].data.data(), a[i].data.size() * 4) == 0, a[i].name);
+    }
+    GenerateOptions options;
+    options.n_predict = 12;
+    options.n_steps   = kSteps;
+    CHECK(bundle.generate(golden.prompt_ids(0), options).tokens == golden.json()["greedy"]["K3.ex0"].get<std::vector<int32_t>>());
+}
+
+TEST_CASE("the merged backbone with the modules alone meets the reference") {
+    for (const char * name : {"last", "middle"}) {
+        const GoldenCase golden(name);
+        ConvertOptions   modules;
+        modules.dir       = golden.source("penelope");
+        modules.base_path = golden.backbone();
+        modules.out_path  = golden.file("modules.gguf");
+        convert_directory(modules);
+        Session session = open(export_as("merged", golden, "merged.gguf"), modules.out_path);
+        CHECK(difference(session.dump(golden.prompt_ids(0), kSteps), golden, 0) < 2e-4f);
+    }
+}
+
+TEST_CASE("what quantizing the sidecar does to the states") {
+    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+        const GoldenCase golden(name);
+        // Bounds a little above what the types do to states of scale 3 at this width.
+        for (const auto & [type, bound] : {std::pair(std::string("F16"), 3e-3f), std::pair(std::string("Q8_0"), 3e-2f)}) {
+            QuantizeOptions options;
+            options.in_path  = golden.sidecar();
+            options.out_path = golden.file(type + ".gguf");
+            options.type     = type;
+            quantize_file(options);
+            Session session = open(golden.backbone(), options.out_path);
+            float   worst   = 0;
+            for (size_t example = 0; example < 2; example++) {
+                worst = std::max(worst, difference(session.dump(golden.prompt_ids(example), kSteps), golden, example));
+            }
+            CHECK(worst < bound);
+
+            int n_first = 0, n_same = 0; // answers that begin alike, and that are the same to the end
+            for (const int k : {0, 1, 3, 6}) {
+                for (size_t example = 0; example < 2; example++) {
+                    GenerateOptions generate;
+                    generate.n_predict   = 12;
+                    generate.n_steps     = k;
+                    const auto   tokens   = session.generate(golden.prompt_ids(example), generate).tokens;
+                    const auto   key      = "K" + std::to_string(k) + ".ex" + std::to_string(example);
+                    const auto   expected = golden.json()["greedy"][key].get<std::vector<int32_t>>();
+                    n_first += !tokens.empty() && tokens[0] == expected[0];
+                    n_same += tokens == expected;
+                }
+            }
+            MESSAGE(std::string(name) << " " << type << ": largest difference " << worst << ", of 8 answers " << n_first << " begin alike, "
+                                      << n_same << " are the same");
+        }
+    }
+}
