@@ -5,6 +5,7 @@ namespace penelope {
 // Each is defined in the file of its name.
 int cmd_run(const Options & options, Terminal & terminal);
 int cmd_chat(const Options & options, Terminal & terminal);
+int cmd_info(const Options & options, Terminal & terminal);
 int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
 int cmd_export(const Options & options, Terminal & terminal);
@@ -33,6 +34,11 @@ const std::vector<Command> & command_table() {
           "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -sys \"You are brief.\"\n"
           "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n",
           cmd_chat },
+        { "info", "Show what a file is, what it fits and how much memory it needs", "FILE [--tensors]",
+          "Backbones, LoRAs, sidecars and bundles; with --tensors every tensor too.\n",
+          "penelope info model.gguf\n"
+          "penelope info sidecar.gguf --json\n",
+          cmd_info },
         { "convert", "Turn a directory into a GGUF file", "DIR -o OUT.gguf [--type T] [--base BASE.gguf] [--lora DIR]",
           "What the directory holds decides what comes out: config.json a backbone, adapter_config.json a LoRA (needs "
           "--base),\n"
