@@ -80,8 +80,14 @@ size_t Terminal::width() const {
 
 void Terminal::write(std::string_view text) {
     progress(""); // both may share a screen
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-        throw Error(ErrorKind::io, std::string("standard output: ") + std::strerror(errno));
+    // Not through stdio: a write cut short by Ctrl-C must go on where it stopped.
+    while (!text.empty()) {
+        const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (n >= 0) {
+            text.remove_prefix(static_cast<size_t>(n));
+        } else if (errno != EINTR) {
+            throw Error(ErrorKind::io, std::string("standard output: ") + std::strerror(errno));
+        }
     }
 }
 
