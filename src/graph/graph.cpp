@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <unordered_set>
 #include <utility>
@@ -24,9 +25,14 @@ int count_present(const std::vector<Node> & marks, ggml_cgraph * cgraph) {
     return int(std::count_if(marks.begin(), marks.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
 }
 
+uint64_t next_number() {
+    static std::atomic<uint64_t> last{ 0 };
+    return ++last;
+}
+
 } // namespace
 
-Graph::Graph(int max_nodes, Tape * tape) : tape_(tape) {
+Graph::Graph(int max_nodes, Tape * tape) : number_(next_number()), tape_(tape) {
     const size_t size = kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
     ggml_init_params params{};
     params.mem_size = size;
@@ -105,11 +111,11 @@ size_t Graph::plan(const Backend & backend) {
 }
 
 void Graph::allocate(const Backend & backend, Workspace & workspace) {
-    if (workspace.owner_ == this) {
+    if (workspace.owner_ == number_) {
         return;
     }
     const size_t needed = std::max<size_t>(plan(backend), 1);
-    workspace.owner_    = nullptr;
+    workspace.owner_    = 0;
     if (workspace.bytes() < needed) {
         const size_t held = workspace.bytes();
         workspace.buffer_.reset();
@@ -134,7 +140,7 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         }
         checked_ = true;
     }
-    workspace.owner_ = this;
+    workspace.owner_ = number_;
 }
 
 std::vector<Node> Graph::missing_operations(const Backend & backend) const {

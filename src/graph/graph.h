@@ -30,7 +30,7 @@ class Workspace {
     friend class Graph;
     ggml_backend_buffer_type_t type_;
     ggml_backend_buffer_ptr    buffer_;
-    const Graph *              owner_ = nullptr; // whose nodes lie in it now
+    uint64_t                   owner_ = 0; // number of the graph whose nodes lie in it now
 };
 
 class Graph {
@@ -85,6 +85,7 @@ class Graph {
     void compute(const Backend & backend);
 
   private:
+    const uint64_t number_; // of this graph alone: an address may come back, a number does not
     void forget_places();
 
     ggml_context_ptr           ctx_;
