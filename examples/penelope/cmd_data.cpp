@@ -5,6 +5,9 @@
 #include "base/format.h"
 #include "task/data_command.h"
 
+#include <algorithm>
+#include <climits>
+
 namespace penelope {
 
 namespace {
@@ -24,6 +27,10 @@ DatasetOptions dataset_options(const Options & options, const Task & task) {
     dataset.depth          = depth_range(options, "depth", dataset.depth);
     dataset.test_depth =
         depth_range(options, "test-depth", options.given("depth") ? dataset.depth : dataset.test_depth);
+    dataset.branch_p = options.number("branch");
+    if (options.given("max-steps")) {
+        dataset.max_steps = static_cast<int>(std::min<int64_t>(options.integer("max-steps"), INT_MAX));
+    }
     if (options.given("train")) {
         dataset.n_train = static_cast<size_t>(options.integer("train"));
     }

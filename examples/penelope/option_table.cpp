@@ -136,6 +136,10 @@ const std::vector<OptionRow> & option_table() {
         { "test", "", integer, "N", "", "0..", g_data, "data", "examples to test on" },
         { "depth", "", steps, "A-B", "", "", g_data, "data", "depth of the questions (default: as in the paper)" },
         { "test-depth", "", steps, "A-B", "", "", g_data, "data", "depth of the test questions, if another" },
+        { "branch", "", number, "P", "0", "0..1", g_data, "data",
+          "listops: how often a digit becomes an operator of its own, beside the nested one" },
+        { "max-steps", "", integer, "N", "", "0..", g_data, "data",
+          "listops: steps kept of a longer reduction (default 6)" },
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.

@@ -37,6 +37,15 @@ class DataTest(unittest.TestCase):
         counts = json.loads((self.out / "audit.json").read_text())["files"][0]["counts"]["depth"]
         self.assertEqual(set(counts), {"2", "3"})
 
+    def test_branches_and_steps(self):
+        self.assertEqual(self.make("--depth", "4", "--branch", "1", "--max-steps", "2").returncode, 0)
+        for line in (self.out / "train.jsonl").read_text().splitlines():
+            example = json.loads(line)
+            self.assertEqual(len(example["steps"]), 2)
+            self.assertGreaterEqual(example["question"].count("["), 7)
+        self.assertNotEqual(self.make("--force", "--branch", "1.5").returncode, 0)
+        self.assertEqual(run("data", "prosqa", "--out", self.out / "new", "--max-steps", "2").returncode, 1)
+
     def test_audit_finds_a_repeated_question(self):
         self.assertEqual(self.make().returncode, 0)
         done = run("data", "audit", self.out)
