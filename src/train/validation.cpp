@@ -34,8 +34,10 @@ double Validator::loss(const Stage & stage) {
     return n_targets ? sum / n_targets : 0.0;
 }
 
-// The method on the weights as they are now.
+// The method on the weights as they are now. The graphs of a context read the time tables they were built on, so it goes with
+// them.
 std::unique_ptr<Method> Validator::current_method() {
+    context_.reset();
     const SidecarConfig & sidecar = model_.sidecar();
     if (model_.choice().method == "penelope") {
         const LatentShape shape = latent_shape(sidecar);

@@ -23,7 +23,7 @@ constexpr double kTolerance = 1e-3;
 const std::vector<std::string> kCases{"last", "middle", "full", "overwrite"};
 
 Backend & cpu() {
-    static Backend instance(find_device("CPU"), 2);
+    static Backend instance(find_device("CPU"), 1);
     return instance;
 }
 

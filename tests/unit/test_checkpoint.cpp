@@ -1,140 +1,118 @@
-// Building a part of the graph again in the backward gives the same gradients in less memory.
+// A checkpoint gives back every bit, refuses what does not fit, and never leaves half a file.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "support/gradient_check.h"
+#include "support/errors.h"
+#include "support/temp_dir.h"
+#include "train/checkpoint.h"
+#include "train/run_folder.h"
 
-#include "graph/checkpoint.h"
-#include "graph/ops.h"
+#include <doctest/doctest.h>
 
-using namespace gradient_check;
-using penelope::AttentionShape;
-using penelope::Dropout;
-using penelope::Linear;
+#include <filesystem>
+
+using namespace penelope;
+using penelope::test::contains;
+using penelope::test::error_of;
+using penelope::test::TempDir;
 
 namespace {
 
-constexpr int64_t kWidth = 16, kRank = 2;
-constexpr int     kLayers = 6;
-
-struct Kv {
-    Node k, v;
-};
-
-// x + attention over itself and over what the store holds, then a gated layer; keys and values are left in the store.
-Node layer(Graph & g, Node x, const std::vector<Node> & w, Node norm, Node frozen, std::vector<Kv> & store, const Dropout * dropout) {
-    const AttentionShape shape = {4, 4, 4, 0.5f};
-    Linear               projection;
-    projection.weight = frozen;
-    projection.lora   = {w[0], w[1], 2.0f, dropout};
-    Node normed       = penelope::rms_norm(g, x, norm, 1e-5f);
-    Node q            = penelope::linear(g, projection, normed);
-    Node k            = penelope::tanh(g, penelope::linear(g, projection, normed));
-    Node past_k       = store.empty() ? k : penelope::concat_rows(g, {store.back().k, k});
-    Node past_v       = store.empty() ? normed : penelope::concat_rows(g, {store.back().v, normed});
-    Node y            = penelope::add(g, x, penelope::attention(g, q, past_k, past_v, nullptr, shape));
-    store.push_back({k, normed});
-    y = penelope::add(g, y, penelope::swiglu(g, y, penelope::linear(g, projection, y)));
-    g.mark_layer_application(y);
-    return y;
+Backend & cpu() {
+    static Backend instance(find_device("CPU"), 1);
+    return instance;
 }
 
-// leaves: x, then A, B and the norm of every layer.
-std::vector<Leaf> network_leaves(int64_t rows) {
-    std::vector<Leaf> leaves = {leaf({kWidth, rows}, 1)};
-    for (int il = 0; il < kLayers; il++) {
-        leaves.push_back(leaf({kWidth, kRank}, uint64_t(10 + il), 0.3));
-        leaves.push_back(leaf({kRank, kWidth}, uint64_t(20 + il), 0.3));
-        leaves.push_back(leaf({kWidth}, uint64_t(30 + il)));
+const std::vector<ParameterGroup> kGroups{{"lora", 0.01, {{"a", {3, 5}}, {"b", {7}}}}, {"rows", 0.0, {{"c", {1500}}}}};
+
+std::vector<float> numbers(size_t n, float first) {
+    std::vector<float> values(n);
+    for (size_t i = 0; i < n; i++) {
+        values[i] = first + float(i) * 0.37f;
     }
-    return leaves;
+    return values;
 }
 
-Build network(bool checkpointed, const Dropout * dropout = nullptr) {
-    auto store = std::make_shared<std::vector<Kv>>();
-    return [=](Graph & g, const std::vector<Node> & leaves, Fills & fills) {
-        store->clear();
-        Node frozen = g.input("frozen", GGML_TYPE_F32, kWidth, kWidth);
-        fill(fills, frozen, random_values(kWidth * kWidth, 40, 0.2));
-        Node x = leaves[0];
-        for (int il = 0; il < kLayers; il++) {
-            const std::vector<Node> w     = {leaves[size_t(3 * il + 1)], leaves[size_t(3 * il + 2)]};
-            Node                    norm  = leaves[size_t(3 * il + 3)];
-            const size_t            place = store->size();
-            const auto              build = [&g, x, w, norm, frozen, store, place, dropout] {
-                store->resize(place); // as a store of rows does: what stood here and after it is replaced
-                return layer(g, x, w, norm, frozen, *store, dropout);
-            };
-            x = checkpointed ? penelope::checkpoint(g, build) : build();
-            g.expand(x);
+void fill(Optimizer & optimizer, float first) {
+    for (int group = 0; group < optimizer.n_groups(); group++) {
+        for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+            optimizer.write(group, part, numbers(size_t(optimizer.n_flat(group)), first += 10));
         }
-        return x;
-    };
+    }
 }
 
 } // namespace
 
-TEST_CASE("gradients are those of the plain graph") {
-    const std::vector<Leaf> leaves  = network_leaves(5);
-    const Result            plain   = gradients(leaves, network(false));
-    const Result            rebuilt = gradients(leaves, network(true));
-    CHECK(rebuilt.value == plain.value);
-    for (size_t i = 0; i < leaves.size(); i++) {
-        CAPTURE(i);
-        CHECK(largest(plain.gradients[i]) > 0.0);
-        CHECK(difference(rebuilt.gradients[i], plain.gradients[i]) < 1e-6);
-    }
-    CHECK(rebuilt.n_layer_applications == kLayers);
-    CHECK(plain.n_layer_applications == kLayers);
-    CHECK(rebuilt.n_nodes > plain.n_nodes);
-}
+TEST_CASE("weights, moments and counts come back bit by bit") {
+    const TempDir dir;
+    Optimizer     saved(cpu(), kGroups), loaded(cpu(), kGroups);
+    fill(saved, 0.5f);
+    saved.set_n_steps(41);
+    RunState state;
+    state.update   = 42;
+    state.scored   = 40;
+    state.best     = {40, 0.875, 0.1234567890123};
+    state.seconds  = 12.5;
+    state.settings = "{\"seed\":1}";
+    save_checkpoint(dir.file("last.gguf"), state, saved, CheckpointParts::weights_and_moments);
 
-TEST_CASE("dropout draws the same elements when it is built again") {
-    const Dropout           dropout = {0.3f, 5, 2};
-    const std::vector<Leaf> leaves  = network_leaves(5);
-    const Result            plain   = gradients(leaves, network(false, &dropout));
-    const Result            rebuilt = gradients(leaves, network(true, &dropout));
-    CHECK(rebuilt.value == plain.value);
-    for (size_t i = 0; i < leaves.size(); i++) {
-        CAPTURE(i);
-        CHECK(difference(rebuilt.gradients[i], plain.gradients[i]) < 1e-6);
-    }
-}
-
-TEST_CASE("memory stays below that of the plain graph") {
-    const std::vector<Leaf> leaves  = network_leaves(64);
-    const Result            plain   = gradients(leaves, network(false));
-    const Result            rebuilt = gradients(leaves, network(true));
-    CHECK(rebuilt.n_bytes < plain.n_bytes / 2);
-}
-
-TEST_CASE("nothing is recorded when nothing is watched") {
-    const std::vector<Leaf> leaves = network_leaves(5);
-    const Result            result = gradients(leaves, network(true), std::vector<bool>(leaves.size(), false));
-    for (const std::vector<float> & gradient : result.gradients) {
-        CHECK(gradient.empty());
+    const RunState found = load_checkpoint(dir.file("last.gguf"), loaded, CheckpointParts::weights_and_moments);
+    CHECK(found.update == 42);
+    CHECK(found.scored == 40);
+    CHECK(found.best.update == 40);
+    CHECK(found.best.exact == 0.875);
+    CHECK(found.best.loss == 0.1234567890123);
+    CHECK(found.settings == state.settings);
+    CHECK(loaded.n_steps() == 41);
+    for (int group = 0; group < saved.n_groups(); group++) {
+        for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+            CHECK(saved.read(group, part) == loaded.read(group, part));
+        }
     }
 }
 
-TEST_CASE("one checkpoint inside another") {
-    const Leaf x = leaf({7, 3}, 1), w = leaf({7, 7}, 2, 0.5);
-    const auto build = [](bool nested) {
-        return [nested](Graph & g, const std::vector<Node> & leaves, Fills &) {
-            Linear square;
-            square.weight    = leaves[1];
-            const auto inner = [&g, square](Node a) { return penelope::tanh(g, penelope::linear(g, square, a)); };
-            const auto outer = [&g, inner, nested](Node a) {
-                Node b = nested ? penelope::checkpoint(g, [inner, a] { return inner(a); }) : inner(a);
-                return penelope::mul(g, b, a);
-            };
-            Node y = leaves[0];
-            for (int i = 0; i < 3; i++) {
-                y = nested ? penelope::checkpoint(g, [outer, y] { return outer(y); }) : outer(y);
-            }
-            return y;
-        };
-    };
-    const Result plain  = gradients({x, w}, build(false));
-    const Result nested = gradients({x, w}, build(true));
-    CHECK(nested.value == plain.value);
-    CHECK(difference(nested.gradients[0], plain.gradients[0]) < 1e-6);
-    CHECK(difference(nested.gradients[1], plain.gradients[1]) < 1e-6);
+TEST_CASE("a file of weights alone has no moments to give") {
+    const TempDir dir;
+    Optimizer     optimizer(cpu(), kGroups), other(cpu(), kGroups);
+    fill(optimizer, 1.0f);
+    save_checkpoint(dir.file("best.gguf"), {}, optimizer, CheckpointParts::weights);
+    load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights);
+    CHECK(optimizer.values("a") == other.values("a"));
+    CHECK(contains(error_of([&] { load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights_and_moments); }).message(), "first_moments"));
+}
+
+TEST_CASE("a checkpoint of other parameters is refused") {
+    const TempDir dir;
+    Optimizer     optimizer(cpu(), kGroups);
+    Optimizer     larger(cpu(), {{"lora", 0.01, {{"a", {300, 50}}}}, {"rows", 0.0, {{"c", {1500}}}}});
+    save_checkpoint(dir.file("last.gguf"), {}, optimizer, CheckpointParts::weights_and_moments);
+    CHECK(contains(error_of([&] { load_checkpoint(dir.file("last.gguf"), larger, CheckpointParts::weights_and_moments); }).message(), "lora.weights"));
+    CHECK(error_of([&] { load_checkpoint(dir.file("none.gguf"), optimizer, CheckpointParts::weights); }).kind == ErrorKind::not_found);
+}
+
+TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    run.create(false, false);
+    dir.write("run/config.toml", "seed = 1\n");
+    dir.write("run/notes.txt", "mine");
+    dir.write("run/checkpoint/.penelope-1-0.tmp", "half");
+    CHECK(contains(error_of([&] { run.create(false, false); }).hint, "--resume"));
+    CHECK(error_of([&] { run.create(true, false); }).kind == ErrorKind::not_found);
+    run.create(false, true);
+    CHECK(!std::filesystem::exists(run.config()));
+    CHECK(std::filesystem::exists(dir.file("run/notes.txt")));
+    CHECK(!std::filesystem::exists(dir.file("run/checkpoint/.penelope-1-0.tmp")));
+}
+
+TEST_CASE("metrics after the checkpoint are dropped, a half line too") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    run.create(false, false);
+    for (int update = 1; update <= 5; update++) {
+        run.append_metrics({{"update", update}, {"loss", 1.0 / update}});
+    }
+    run.append_metrics({{"update", 3}, {"k_default", 2}});
+    const std::string all = test::read_bytes(run.metrics());
+    dir.write("run/metrics.jsonl", all + "{\"update\":2,\"lo");
+    run.cut_metrics(3);
+    CHECK(test::read_bytes(run.metrics()) == "{\"update\":1,\"loss\":1.0}\n{\"update\":2,\"loss\":0.5}\n{\"update\":3,\"loss\":0.3333333333333333}\n");
 }

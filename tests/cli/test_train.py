@@ -1,0 +1,229 @@
+"""penelope train from outside: runs, what they leave behind, stopping, killing and resuming, refusals."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, clean_environment, run
+
+SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
+
+
+class Trained(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.root = Path(cls.dir.name)
+        (cls.root / "shape.toml").write_text(SHAPE)
+        made = run("data", "listops", "--out", cls.root / "data", "--train", 60, "--valid", 10, "--test", 10, "--depth", "1-2",
+                   "--test-depth", "1-2")
+        assert made.returncode == 0, made.stderr
+        cls.base = cls.root / "base" / "model.gguf"
+        cls.train_ok("--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4, "--rates", "1e-3", out="base")
+        cls.lora = cls.root / "cot" / "model.gguf"
+        cls.train_ok("-m", cls.base, "--method", "cot", "--updates", 3, "--lora-rank", 4, out="cot")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.dir.cleanup()
+
+    @classmethod
+    def arguments(cls, *args, out):
+        return ["train", *args, "--data", cls.root / "data", "--out", cls.root / out, "-n", 8, "--eval-limit", 4]
+
+    @classmethod
+    def train(cls, *args, out, **kwargs):
+        return run(*cls.arguments(*args, out=out), **kwargs)
+
+    @classmethod
+    def train_ok(cls, *args, out):
+        done = cls.train(*args, out=out)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def latent(self, method, *args):
+        return ("-m", self.base, "--method", method, "--init", self.lora, "--updates", 12, "--depth", 2, "--batch", 2, *args)
+
+    def metrics(self, out):
+        return [json.loads(line) for line in (self.root / out / "metrics.jsonl").read_text().splitlines()]
+
+
+class Runs(Trained):
+    def test_the_run_folder_holds_what_explains_and_repeats_the_run(self):
+        for method in ("penelope", "coconut"):
+            done = self.train_ok(*self.latent(method, "--eval-every", 3, "--json"), out=method)
+            result = json.loads(done.stdout)
+            self.assertEqual(result["status"], "ok")
+            self.assertEqual(len(result["exact_by_K"]), 3)
+            self.assertEqual(result["exact_by_K"][result["k_default"]], max(result["exact_by_K"]))
+            folder = self.root / method
+            for name in ("config.toml", "metrics.jsonl", "build.json", "model.gguf", "checkpoint/last.gguf", "checkpoint/best.gguf"):
+                self.assertTrue((folder / name).is_file(), name)
+            lines = self.metrics(method)
+            updates = [line for line in lines if "loss" in line]
+            self.assertEqual([line["update"] for line in updates], list(range(1, 13)))
+            self.assertEqual([line["K"] for line in updates], [1] * 3 + [2] * 9)
+            self.assertEqual([line["u"] for line in updates], [1] * 3 + [2] * 3 + ["answer"] * 6)
+            scores = [line for line in lines if "valid_loss" in line]
+            self.assertEqual([line["update"] for line in scores], [3, 6, 9, 12])
+            self.assertEqual([line["best"] for line in scores][:2], [False, False], "best counts in the last stage only")
+            self.assertTrue(scores[2]["best"])
+            # The file is a sidecar that runs on the base.
+            answer = run("run", "-m", self.base, "--sidecar", folder / "model.gguf", "-p", "Evaluate: [MAX 1 2]", "-n", 3, "--json")
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+            self.assertEqual(json.loads(answer.stdout)["K"], result["k_default"])
+            # The same settings give the same file.
+            again = run("train", "--config", folder / "config.toml", "--out", self.root / "again" / method)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual((self.root / "again" / method / "model.gguf").read_bytes(), (folder / "model.gguf").read_bytes())
+
+    def test_a_lora_of_the_source_stage_runs_on_its_base(self):
+        self.assertEqual(json.loads(run("info", self.lora, "--json").stdout)["kind"], "lora")
+        answer = run("run", "-m", self.base, "--lora", self.lora, "-p", "Evaluate: [MAX 1 2]\n", "-n", 3)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+
+    def test_all_weights_under_a_sidecar(self):
+        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 4, "--depth", 2, "--batch", 2, out="whole")
+        answer = run("run", "-m", self.root / "whole" / "backbone.gguf", "--sidecar", self.root / "whole" / "model.gguf", "-p", "x", "-n", 2)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+
+    def test_low_memory_learns_the_same(self):
+        self.train_ok(*self.latent("penelope"), out="normal")
+        self.train_ok(*self.latent("penelope", "--low-memory"), out="low")
+        for a, b in zip(self.metrics("normal"), self.metrics("low")):
+            if "loss" in a:
+                self.assertAlmostEqual(a["loss"], b["loss"], places=4)
+
+    def test_dry_run_says_what_would_be_trained_and_writes_nothing(self):
+        done = self.train(*self.latent("penelope", "--dry-run", "--json"), out="dry")
+        plan = json.loads(done.stdout)
+        self.assertEqual([stage["updates"] for stage in plan["stages"]], [3, 3, 6])
+        self.assertEqual(plan["examples"]["train"], 60)
+        self.assertEqual(plan["missing_operations"], [])
+        self.assertTrue(plan["sample"]["target"].endswith("<|end_of_text|>"))
+        self.assertGreater(plan["memory"]["graph"], 0)
+        self.assertFalse((self.root / "dry").exists())
+        text = self.train(*self.latent("penelope", "--dry-run"), out="dry")
+        self.assertIn("K=1 u=1: 3 updates", text.stdout)
+        self.assertIn("[[", text.stdout)
+
+    def test_gradients_are_written_under_the_names_of_the_reference(self):
+        path = self.root / "gradients.safetensors"
+        done = self.train(*self.latent("penelope", "--dump-gradients", path), out="dump")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        self.assertIn("loss", header)
+        self.assertEqual(header["model.layers.0.self_attn.q_proj.lora_A.weight"]["shape"], [4, 32])
+        self.assertEqual(header["penelope.memory.anchor"]["shape"], [8, 32])
+
+
+class Resuming(Trained):
+    def expected(self, method):
+        name = f"straight/{method}"
+        if not (self.root / name).exists():
+            self.train_ok(*self.latent(method, "--eval-every", 4, "--save-every", 1), out=name)
+        return (self.root / name / "model.gguf").read_bytes()
+
+    def test_killed_at_any_moment_it_ends_with_the_same_bits(self):
+        rng = random.Random(1)
+        for method in ("penelope", "coconut"):
+            expected = self.expected(method)
+            out = f"killed/{method}"
+            args = self.arguments(*self.latent(method, "--eval-every", 4, "--save-every", 1), out=out)
+            n_killed = 0
+            for _ in range(12):
+                command = ["train", "--resume", "--out", self.root / out] if n_killed else args
+                process = subprocess.Popen([BIN, *map(str, command)], env=clean_environment(), stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.PIPE, text=True)
+                # Every update writes a checkpoint, so that kills fall into the writing of some.
+                target = rng.randint(1, 4)
+                start = len(self.metrics(out)) if n_killed else 0
+                while process.poll() is None:
+                    path = self.root / out / "metrics.jsonl"
+                    if path.exists() and path.read_text().count("\n") >= start + target:
+                        time.sleep(rng.random() * 0.02)
+                        process.send_signal(signal.SIGKILL)
+                        break
+                    time.sleep(0.001)
+                process.wait()
+                if process.returncode == 0:
+                    break
+                self.assertEqual(process.returncode, -signal.SIGKILL, process.stderr.read())
+                process.stderr.close()
+                if (self.root / out / "checkpoint" / "last.gguf").exists():
+                    n_killed += 1
+            self.assertGreaterEqual(n_killed, 2)
+            self.assertEqual(self.train_ok("--resume", out=out).returncode, 0)
+            self.assertEqual((self.root / out / "model.gguf").read_bytes(), expected)
+            updates = [line["update"] for line in self.metrics(out) if "loss" in line]
+            self.assertEqual(updates, list(range(1, 13)), "each update stands in the metrics once")
+
+    def test_an_interrupt_saves_and_exits_130(self):
+        expected = self.expected("penelope")
+        out = "interrupted/penelope"
+        args = self.arguments(*self.latent("penelope", "--eval-every", 4, "--save-every", 0), out=out)
+        process = subprocess.Popen([BIN, *map(str, args)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "update 1/" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        error = process.stderr.read()
+        self.assertEqual(process.wait(), 130, error)
+        process.stderr.close()
+        self.assertIn("--resume", error)
+        self.assertLess(len(self.metrics(out)), 12)
+        done = self.train("--resume", out=out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_other_settings_are_refused(self):
+        self.expected("penelope")
+        done = self.train("--resume", "--clip", 0.5, out="straight/penelope")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("clip", done.stderr)
+
+
+class Refusals(Trained):
+    def refused(self, *args, out="refused", code=1):
+        done = self.train(*args, out=out)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn("error: ", done.stderr)
+        return done.stderr
+
+    def test_wrong_values(self):
+        self.assertIn("--interval", self.refused(*self.latent("penelope", "--interval", "1-3"), code=2))
+        self.assertIn("interval", self.refused(*self.latent("penelope", "--interval", "2:9")))
+        self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1)))
+        self.assertIn("--full", self.refused("--init-random", self.root / "shape.toml", "--method", "cot"))
+        self.assertIn("--method", self.refused("-m", self.base, code=2))
+        self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base))
+
+    def test_examples_that_do_not_fit_are_refused_or_left_out_on_request(self):
+        self.assertIn("--skip-long", self.refused("-m", self.base, "--method", "cot", "--max-length", 60))
+        done = self.train(*self.latent("penelope", "--max-length", 70, "--skip-long", "--dry-run", "--json"), out="short")
+        self.assertGreater(json.loads(done.stdout)["examples"]["skipped"], 0)
+
+    def test_a_malformed_line_is_named(self):
+        bad = self.root / "bad"
+        bad.mkdir(exist_ok=True)
+        lines = (self.root / "data" / "train.jsonl").read_text().splitlines()
+        (bad / "train.jsonl").write_text("\n".join(lines[:2] + ["{oops"] + lines[2:]) + "\n")
+        done = run("train", "-m", self.base, "--method", "cot", "--data", bad, "--out", self.root / "refused")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"train\.jsonl.*3")
+
+    def test_a_rate_that_diverges_stops_the_run_and_keeps_the_last_state(self):
+        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch", 2, "--rates", "1e30", "--clip", 0, out="diverged")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"update \d+: the (loss|gradient) is not finite")
+        self.assertTrue((self.root / "diverged" / "checkpoint" / "last.gguf").is_file())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+// What must hold for the graph of any training step: packing changes nothing, neither does recomputing layers nor making
+// transposes in the graph; all weights of a backbone get the gradient that differences show; dropout can be replayed.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "support/golden.h"
+#include "train/step_graph.h"
+#include "train/trained_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+using namespace penelope;
+using penelope::test::GoldenCase;
+
+namespace {
+
+Backend & cpu() {
+    static Backend instance(find_device("CPU"), 1);
+    return instance;
+}
+
+Minibatch all_examples(const GoldenCase & golden, int n_steps) {
+    Minibatch batch;
+    batch.n_steps = n_steps;
+    for (size_t i = 0; i < golden.json()["examples"].size(); i++) {
+        batch.examples.push_back({golden.prompt_ids(i), golden.target_ids(i)});
+    }
+    return batch;
+}
+
+ModelChoice choice_of(const GoldenCase & golden, const std::string & method) {
+    ModelChoice choice;
+    choice.base   = golden.backbone();
+    choice.init   = method == "penelope" ? golden.sidecar() : golden.lora();
+    choice.method = method;
+    return choice;
+}
+
+using Gradients = std::map<std::string, std::vector<float>>;
+
+Gradients gradients_of(const TrainedModel & model) {
+    Gradients all;
+    for (const TrainableGroup & group : model.groups()) {
+        for (const auto & parameter : group.parameters.parameters) {
+            all[parameter.name] = model.optimizer().gradient(parameter.name);
+        }
+    }
+    return all;
+}
+
+double largest(const std::vector<float> & values) {
+    double most = 0;
+    for (float value : values) {
+        most = std::max(most, std::fabs(double(value)));
+    }
+    return most;
+}
+
+void check_close(const Gradients & found, const Gradients & expected, double tolerance) {
+    REQUIRE(found.size() == expected.size());
+    for (const auto & [name, values] : expected) {
+        CAPTURE(name);
+        const std::vector<float> & other = found.at(name);
+        double                     worst = 0;
+        for (size_t i = 0; i < values.size(); i++) {
+            worst = std::max(worst, std::fabs(double(values[i]) - double(other[i])));
+        }
+        CHECK(worst <= tolerance * largest(values));
+    }
+}
+
+} // namespace
+
+TEST_CASE("a packed minibatch gives the sum of its examples") {
+    for (const char * method : {"cot", "penelope", "coconut"}) {
+        for (const char * name : {"last", "middle"}) {
+            CAPTURE(method);
+            CAPTURE(name);
+            const GoldenCase golden(name);
+            TrainedModel     model(choice_of(golden, method), cpu());
+            StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+            const Minibatch  batch  = all_examples(golden, 3);
+            const StepLoss   packed = graphs.run(batch);
+            const Gradients  whole  = gradients_of(model);
+
+            double    loss = 0;
+            Gradients sum;
+            for (const TokenizedExample & example : batch.examples) {
+                const double share = double(example.target.size()) / batch.n_targets();
+                const auto   one   = graphs.run({{example}, 3});
+                loss += share * one.mean;
+                for (const auto & [parameter, values] : gradients_of(model)) {
+                    std::vector<float> & total = sum[parameter];
+                    total.resize(values.size());
+                    for (size_t i = 0; i < values.size(); i++) {
+                        total[i] += float(share) * values[i];
+                    }
+                }
+            }
+            CHECK(packed.mean == doctest::Approx(loss).epsilon(1e-6));
+            check_close(whole, sum, 2e-5);
+        }
+    }
+}
+
+TEST_CASE("computing layers again in the backward and making transposes there change nothing") {
+    for (const char * method : {"cot", "penelope", "coconut"}) {
+        for (const char * name : {"last", "middle", "full"}) {
+            CAPTURE(method);
+            CAPTURE(name);
+            const GoldenCase golden(name);
+            const Minibatch  batch  = all_examples(golden, 3);
+            ModelChoice      choice = choice_of(golden, method);
+            choice.dropout          = 0.1f;
+            TrainedModel plain(choice, cpu());
+            StepGraphs   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
+            plain.dropout().step = 7;
+            const StepLoss  expected = plain_graphs.run(batch);
+            const Gradients kept     = gradients_of(plain);
+
+            choice.recompute       = true;
+            choice.keep_transposes = false;
+            TrainedModel low(choice, cpu());
+            StepGraphs   low_graphs(low.objective(), low.backbone(), cpu(), &low.optimizer());
+            low.dropout().step = 7;
+            CHECK(low_graphs.run(batch).mean == doctest::Approx(expected.mean).epsilon(1e-6));
+            check_close(gradients_of(low), kept, 1e-5);
+            CHECK(low_graphs.n_bytes() < plain_graphs.n_bytes());
+        }
+    }
+}
+
+TEST_CASE("dropout follows from seed and step, and graphs are used again") {
+    const GoldenCase golden("last");
+    ModelChoice      choice = choice_of(golden, "penelope");
+    choice.dropout          = 0.2f;
+    choice.seed             = 3;
+    TrainedModel    model(choice, cpu());
+    StepGraphs      graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    const Minibatch batch = all_examples(golden, 2);
+    model.dropout().step  = 1;
+    const double first    = graphs.run(batch).mean;
+    model.dropout().step  = 2;
+    const double second   = graphs.run(batch).mean;
+    model.dropout().step  = 1;
+    CHECK(graphs.run(batch).mean == first);
+    CHECK(second != first);
+    // The loss alone, as validation takes it, knows no dropout.
+    TrainedModel without(choice_of(golden, "penelope"), cpu());
+    StepGraphs   expected(without.objective(), without.backbone(), cpu(), &without.optimizer());
+    StepGraphs   validation(model.objective(), model.backbone(), cpu(), nullptr);
+    CHECK(validation.run(batch).mean == doctest::Approx(expected.run(batch).mean).epsilon(1e-4));
+}
+
+TEST_CASE("a target of a single token and examples of one length") {
+    const GoldenCase golden("middle");
+    for (const char * method : {"cot", "penelope", "coconut"}) {
+        CAPTURE(method);
+        TrainedModel model(choice_of(golden, method), cpu());
+        StepGraphs   graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        Minibatch    batch;
+        batch.n_steps = 2;
+        batch.examples.push_back({golden.prompt_ids(0), {golden.target_ids(0)[0]}});
+        batch.examples.push_back({golden.prompt_ids(0), golden.target_ids(0)});
+        const StepLoss loss = graphs.run(batch);
+        // Both predict the same first token from the same prompt.
+        CHECK(loss.tokens[0] == doctest::Approx(loss.tokens[1]).epsilon(1e-5));
+    }
+}
+
+TEST_CASE("the gradients of all weights of a backbone are those that differences show") {
+    for (const char * name : {"last", "middle"}) { // a tied and an untied head
+        CAPTURE(name);
+        const GoldenCase golden(name);
+        ModelChoice      choice;
+        choice.base   = golden.backbone();
+        choice.method = "cot";
+        choice.full   = true;
+        TrainedModel    model(choice, cpu());
+        StepGraphs      graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        StepGraphs      losses(model.objective(), model.backbone(), cpu(), nullptr);
+        const Minibatch batch = all_examples(golden, 0);
+        graphs.run(batch);
+        const Gradients found = gradients_of(model);
+        CHECK(found.count("output.weight") == (std::string(name) == "middle" ? 1 : 0));
+        for (const auto & [parameter, gradient] : found) {
+            CAPTURE(parameter);
+            // Along the gradient the loss changes by its length.
+            std::vector<float> values = model.optimizer().values(parameter);
+            double             length = 0;
+            for (float value : gradient) {
+                length += double(value) * value;
+            }
+            length = std::sqrt(length);
+            REQUIRE(length > 0);
+            const double step = 1e-2;
+            double       loss[2];
+            for (int side : {0, 1}) {
+                std::vector<float> moved = values;
+                for (size_t i = 0; i < moved.size(); i++) {
+                    moved[i] += float((side ? step : -step) * gradient[i] / length);
+                }
+                model.optimizer().set_values(parameter, moved);
+                loss[side] = losses.run(batch).mean;
+            }
+            model.optimizer().set_values(parameter, values);
+            CHECK((loss[1] - loss[0]) / (2 * step) == doctest::Approx(length).epsilon(0.02));
+        }
+    }
+}

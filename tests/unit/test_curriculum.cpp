@@ -1,0 +1,94 @@
+// Stages of a run and the order of its examples.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "train/batch_order.h"
+#include "train/curriculum.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace penelope;
+
+TEST_CASE("the first half in equal blocks of rising depth, the second half at full depth with the answer alone") {
+    const Curriculum curriculum(1500, 6);
+    REQUIRE(curriculum.stages().size() == 7);
+    for (int u = 1; u <= 6; u++) {
+        const Stage & stage = curriculum.stages()[size_t(u - 1)];
+        CHECK(stage.n_updates() == 125);
+        CHECK(stage.n_steps == u);
+        CHECK(stage.n_latent == u);
+        CHECK(!stage.is_final);
+    }
+    const Stage & last = curriculum.stages().back();
+    CHECK(last.n_updates() == 750);
+    CHECK(last.n_steps == 6);
+    CHECK(last.n_latent == kAnswerOnly);
+    CHECK(last.is_final);
+    CHECK(curriculum.at(1).n_steps == 1);
+    CHECK(curriculum.at(125).n_steps == 1);
+    CHECK(curriculum.at(126).n_steps == 2);
+    CHECK(curriculum.at(750).n_latent == 6);
+    CHECK(curriculum.at(751).n_latent == kAnswerOnly);
+    CHECK(curriculum.at(1500).is_final);
+    CHECK(stage_text(curriculum.at(126)) == "K=2 u=2");
+    CHECK(stage_text(curriculum.at(1500)) == "K=6 answer");
+}
+
+TEST_CASE("every update belongs to one stage, whatever the numbers") {
+    for (int64_t n_updates : {1, 2, 5, 11, 13, 100, 1501}) {
+        for (int depth : {0, 1, 3, 6, 8}) {
+            CAPTURE(n_updates);
+            CAPTURE(depth);
+            const Curriculum curriculum(n_updates, depth);
+            int64_t          next = 1;
+            for (const Stage & stage : curriculum.stages()) {
+                CHECK(stage.first == next);
+                CHECK(stage.last >= stage.first);
+                next = stage.last + 1;
+            }
+            CHECK(next == n_updates + 1);
+            CHECK(curriculum.stages().back().is_final);
+            CHECK(curriculum.stages().back().n_steps == depth);
+        }
+    }
+}
+
+TEST_CASE("visible chain of thought has one stage with all steps in the target") {
+    const Curriculum curriculum(300, 0);
+    REQUIRE(curriculum.stages().size() == 1);
+    CHECK(curriculum.at(1).n_latent == 0);
+    CHECK(curriculum.at(300).is_final);
+}
+
+TEST_CASE("an epoch sees every example once, the next one in another order") {
+    BatchOrder          order(103, 4, 9);
+    std::vector<size_t> seen;
+    for (int64_t update = 1; seen.size() < 2 * 103; update++) {
+        for (size_t i : order.batch(update)) {
+            seen.push_back(i);
+        }
+    }
+    const auto middle = seen.begin() + 103;
+    CHECK(std::set<size_t>(seen.begin(), middle).size() == 103);
+    CHECK(std::set<size_t>(middle, middle + 103).size() == 103);
+    CHECK(!std::equal(seen.begin(), middle, middle));
+    CHECK(order.epochs(103) == doctest::Approx(4.0));
+}
+
+TEST_CASE("the order follows from the seed and the number of the update alone") {
+    BatchOrder straight(50, 8, 3), later(50, 8, 3), other(50, 8, 4);
+    const auto expected = later.batch(40);
+    for (int64_t update = 1; update < 40; update++) {
+        straight.batch(update);
+    }
+    CHECK(straight.batch(40) == expected);
+    CHECK(other.batch(40) != expected);
+}
+
+TEST_CASE("a minibatch may be larger than the data") {
+    BatchOrder                order(3, 7, 1);
+    const std::vector<size_t> batch = order.batch(1);
+    CHECK(batch.size() == 7);
+    CHECK(std::set<size_t>(batch.begin(), batch.begin() + 3).size() == 3);
+}

@@ -1,0 +1,54 @@
+// Examples as tokens, with the byte-level vocabulary: token b is byte b, 256 begins a text and 257 ends it.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "support/errors.h"
+#include "train/training_data.h"
+
+#include <doctest/doctest.h>
+
+using namespace penelope;
+using penelope::test::contains;
+using penelope::test::error_of;
+
+namespace {
+
+const std::vector<Example> kExamples{{"a", "Q1", {"s1", "s2"}, "7"}, {"b", "a longer one", {}, "42"}};
+
+std::string text_of(const std::vector<int32_t> & ids) {
+    std::string text;
+    for (int32_t id : ids) {
+        text += id == 256 ? "^" : id == 257 ? "$" : std::string(1, char(id));
+    }
+    return text;
+}
+
+TrainingData data() { return TrainingData(kExamples, Tokenizer(byte_level_vocabulary()), {"Q: {question}\nA:", "### "}); }
+
+} // namespace
+
+TEST_CASE("prompt with BOS; target with the steps that are left, the answer and EOS") {
+    const TrainingData d = data();
+    CHECK(text_of(d.prompt(0)) == "^Q: Q1\nA:");
+    CHECK(text_of(d.tokenized(0, 0).target) == "s1\ns2\n### 7$");
+    CHECK(text_of(d.tokenized(0, 1).target) == "s2\n### 7$");
+    CHECK(text_of(d.tokenized(0, 2).target) == "### 7$");
+    CHECK(text_of(d.tokenized(0, 1 << 20).target) == "### 7$");
+    CHECK(text_of(d.tokenized(1, 0).target) == "### 42$");
+    CHECK(d.tokenized(1, 0).prompt == d.prompt(1));
+}
+
+TEST_CASE("the longest example is found and can be left out") {
+    TrainingData d = data();
+    // "^Q: a longer one\nA:" and "### 42$"; the first has 10 + 12 tokens with all its steps, 10 + 6 without.
+    CHECK(d.longest(2).example == 1);
+    CHECK(d.longest(2).n_rows == 19 + 7);
+    CHECK(d.drop_longer(26, 0) == 0);
+    CHECK(d.drop_longer(25, 0) == 1);
+    CHECK(d.size() == 1);
+    CHECK(d.example(0).id == "a");
+}
+
+TEST_CASE("a vocabulary that cannot end or spell an answer is refused") {
+    TokenizerData endless = byte_level_vocabulary();
+    endless.eos.reset();
+    CHECK(contains(error_of([&] { TrainingData(kExamples, Tokenizer(endless), {"{question}", "### "}); }).message(), "end token"));
+}
