@@ -38,15 +38,15 @@ Node custom(Graph & g, const std::array<int64_t, 3> & ne, std::vector<Node> sour
 
 constexpr int64_t kTile = 16;
 
-// dst [rows, columns of the source], tiles small enough to stay in the nearest cache from both sides
+// dst [dst_stride, columns of the source], tiles small enough to stay in the nearest cache from both sides
 PENELOPE_CPU_VERSIONS
-void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, Range columns) {
+void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, int64_t dst_stride, Range columns) {
     for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
         const int64_t n_r = std::min(kTile, rows - r0);
         for (int64_t c0 = columns.first; c0 < columns.last; c0 += kTile) {
             const int64_t n_c  = std::min(kTile, columns.last - c0);
             const float * from = src + r0 * src_stride + c0;
-            float *       to   = dst + c0 * rows + r0;
+            float *       to   = dst + c0 * dst_stride + r0;
             if (n_r == kTile && n_c == kTile) {
                 float tile[kTile][kTile];
                 for (int64_t r = 0; r < kTile; r++) {
@@ -55,16 +55,19 @@ void transpose_columns(const float * src, int64_t src_stride, int64_t rows, floa
                     }
                 }
                 for (int64_t c = 0; c < kTile; c++) {
-                    std::memcpy(to + c * rows, tile[c], sizeof(tile[c]));
+                    std::memcpy(to + c * dst_stride, tile[c], sizeof(tile[c]));
                 }
             } else {
                 for (int64_t c = 0; c < n_c; c++) {
                     for (int64_t r = 0; r < n_r; r++) {
-                        to[c * rows + r] = from[r * src_stride + c];
+                        to[c * dst_stride + r] = from[r * src_stride + c];
                     }
                 }
             }
         }
+    }
+    for (int64_t c = columns.first; c < columns.last; c++) {
+        std::fill(dst + c * dst_stride + rows, dst + (c + 1) * dst_stride, 0.0f);
     }
 }
 
@@ -75,7 +78,7 @@ void run_transpose(ggml_tensor * dst, int ith, int nth, void *) {
         const char * from = static_cast<const char *>(src->data) + size_t(i) * src->nb[2];
         char *       to   = static_cast<char *>(dst->data) + size_t(i) * dst->nb[2];
         transpose_columns(reinterpret_cast<const float *>(from), int64_t(src->nb[1] / sizeof(float)), src->ne[1],
-                          reinterpret_cast<float *>(to), range);
+                          reinterpret_cast<float *>(to), dst->ne[0], range);
     }
 }
 
@@ -258,9 +261,9 @@ void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
 
 } // namespace
 
-Node cpu_transpose(Graph & g, Node x) {
+Node cpu_transpose(Graph & g, Node x, int64_t n_zeros) {
     GGML_ASSERT(x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float) && x->ne[3] == 1);
-    return custom(g, {x->ne[1], x->ne[0], x->ne[2]}, {x}, run_transpose);
+    return custom(g, {x->ne[1] + n_zeros, x->ne[0], x->ne[2]}, {x}, run_transpose);
 }
 
 Node cpu_low_rank(Graph & g, Node b_transposed, Node low) {

@@ -8,8 +8,8 @@ namespace penelope {
 
 struct Dropout; // graph/ops.h
 
-// F32 with contiguous rows [a, b, n] -> contiguous [b, a, n].
-Node cpu_transpose(Graph & g, Node x);
+// F32 with contiguous rows [a, b, n] -> contiguous [b + n_zeros, a, n], zeros at the end of every row.
+Node cpu_transpose(Graph & g, Node x, int64_t n_zeros);
 
 // A product over few terms: b_transposed [n_out, rank], low [rank, rows] -> [n_out, rows], all contiguous F32. The second form
 // adds it to y in place; nothing else may read y.

@@ -5,11 +5,24 @@
 
 namespace penelope {
 
+namespace {
+
+bool has_host_kernels(Graph & g) { return g.tape() && g.tape()->host_kernels(); }
+
+} // namespace
+
 Node transpose_copy(Graph & g, Node x) {
-    if (g.tape() && g.tape()->host_kernels() && x->type == GGML_TYPE_F32) {
-        return cpu_transpose(g, x);
+    if (has_host_kernels(g) && x->type == GGML_TYPE_F32) {
+        return cpu_transpose(g, x, 0);
     }
     return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x));
+}
+
+Node transpose_to_sum(Graph & g, Node x) {
+    if (has_host_kernels(g) && x->type == GGML_TYPE_F32) {
+        return cpu_transpose(g, x, GGML_PAD(x->ne[1], kProductUnit) - x->ne[1]);
+    }
+    return transpose_copy(g, x);
 }
 
 Node decoded(Graph & g, Node x) {

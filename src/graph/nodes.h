@@ -10,6 +10,13 @@ namespace penelope {
 // A contiguous transpose of each matrix of x: [a, b, n] -> [b, a, n].
 Node transpose_copy(Graph & g, Node x);
 
+// The CPU's matrix kernels are several times faster when they sum over a multiple of this many terms, their widest vector.
+constexpr int64_t kProductUnit = 16;
+
+// A transpose for a product that sums over the rows of x, which may get zeros at its end: [a, b, n] -> [b or more, a, n]. Two
+// of equal b fit each other.
+Node transpose_to_sum(Graph & g, Node x);
+
 // A matrix of any type as one that can be transposed: quantized rows become F32, others stay as they are.
 Node decoded(Graph & g, Node x);
 

@@ -82,6 +82,7 @@ Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShap
 // --- ops_rows.cpp
 
 Node concat_rows(Graph & g, const std::vector<Node> & parts);     // same features
+Node pad_rows(Graph & g, Node x, int64_t rows);                   // zeros after the last row
 Node concat_features(Graph & g, Node a, Node b);                   // same rows
 Node slice_rows(Graph & g, Node x, int64_t first, int64_t count); // a view
 Node slice_features(Graph & g, Node x, int64_t first, int64_t count); // contiguous copy

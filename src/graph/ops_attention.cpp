@@ -63,7 +63,7 @@ void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes 
     Tape &         tape  = *g.tape();
     Node           d_out = folded_heads(g, dy, shape); // like queries
     if (tape.wants(v)) {
-        Node dv = ggml_mul_mat(ctx, transpose_copy(g, d_out), transpose_copy(g, a.weights)); // [head_dim, n_kv, n_head_kv]
+        Node dv = ggml_mul_mat(ctx, transpose_to_sum(g, d_out), transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
         tape.accumulate(g, v, merge_heads(g, dv, shape.n_head_kv, v->ne[1]));
     }
     if (!tape.wants(q) && !tape.wants(k)) {
@@ -76,7 +76,7 @@ void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes 
         tape.accumulate(g, q, merge_heads(g, dq, shape.n_head, q->ne[1]));
     }
     if (tape.wants(k)) {
-        Node dk = ggml_mul_mat(ctx, transpose_copy(g, a.queries), transpose_copy(g, d_scores)); // like keys
+        Node dk = ggml_mul_mat(ctx, transpose_to_sum(g, a.queries), transpose_to_sum(g, d_scores)); // like keys
         tape.accumulate(g, k, merge_heads(g, dk, shape.n_head_kv, k->ne[1]));
     }
 }

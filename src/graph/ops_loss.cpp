@@ -89,7 +89,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         }
         if (wants_head) {
             // sum_i w_i h_i p_i^T, the targets' share is taken off below
-            Node term = ggml_mul_mat(ctx, transpose_copy(g, rows_of(g, weighted, first, n)), transpose_copy(g, soft)); // [d, n_vocab]
+            Node term = ggml_mul_mat(ctx, transpose_to_sum(g, rows_of(g, weighted, first, n)), transpose_to_sum(g, soft)); // [d, n_vocab]
             d_head    = d_head ? ggml_add(ctx, d_head, term) : term;
             g.expand(d_head);
         }

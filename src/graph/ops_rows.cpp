@@ -27,6 +27,19 @@ Node concat_rows(Graph & g, const std::vector<Node> & parts) {
     return y;
 }
 
+Node pad_rows(Graph & g, Node x, int64_t rows) {
+    if (x->ne[1] == rows) {
+        return x;
+    }
+    Node y = ggml_pad(g.ctx(), x, 0, int(rows - x->ne[1]), 0, 0);
+    if (g.tape() && g.tape()->wants(x)) {
+        g.tape()->record(y, [x](Graph & graph, Node dy) {
+            graph.tape()->accumulate(graph, x, ggml_view_2d(graph.ctx(), dy, x->ne[0], x->ne[1], dy->nb[1], 0));
+        });
+    }
+    return y;
+}
+
 Node concat_features(Graph & g, Node a, Node b) {
     Node   y    = ggml_concat(g.ctx(), a, b, 0);
     Tape * tape = g.tape();

@@ -121,19 +121,26 @@ void Tape::build_product(Graph & graph, Node weight) {
     if (product.x.empty()) {
         return;
     }
-    Node x_t  = transposed_rows(graph, product.x);  // [rows, n_in]
-    Node dy_t = transposed_rows(graph, product.dy); // [rows, n_out]
+    Node x_t  = rows_to_sum(graph, product.x);  // [rows, n_in]
+    Node dy_t = rows_to_sum(graph, product.dy); // [rows, n_out]
     product.x.clear();
     product.dy.clear();
     accumulate(graph, weight, ggml_mul_mat(graph.ctx(), x_t, dy_t)); // [n_in, n_out]
 }
 
-Node Tape::transposed(Graph & graph, Node node) { return transposed_rows(graph, {node}); }
-
-Node Tape::transposed_rows(Graph & graph, const std::vector<Node> & parts) {
-    Node & copy = transposed_[parts];
+Node Tape::transposed(Graph & graph, Node node) {
+    Node & copy = transposed_[node];
     if (!copy) {
-        copy = transpose_copy(graph, join_rows(graph, parts));
+        copy = transpose_copy(graph, node);
+    }
+    return copy;
+}
+
+// Projections that read the same rows share the copy.
+Node Tape::rows_to_sum(Graph & graph, const std::vector<Node> & parts) {
+    Node & copy = rows_to_sum_[parts];
+    if (!copy) {
+        copy = transpose_to_sum(graph, join_rows(graph, parts));
     }
     return copy;
 }

@@ -95,7 +95,7 @@ class Tape {
     bool owns(const ggml_tensor * node) const { return wanted_.count(node) > 0; }
     Node settle(Graph & graph, Node node);
     void build_product(Graph & graph, Node weight);
-    Node transposed_rows(Graph & graph, const std::vector<Node> & parts);
+    Node rows_to_sum(Graph & graph, const std::vector<Node> & parts);
 
     Tape *                                                     outer_;
     bool                                                       host_kernels_;
@@ -107,7 +107,8 @@ class Tape {
     std::unordered_map<const ggml_tensor *, std::vector<Slice>> slices_;
     std::map<const ggml_tensor *, Product>                     products_;
     std::vector<Node>                                          product_weights_; // in the order met
-    std::map<std::vector<Node>, Node>                          transposed_;
+    std::unordered_map<const ggml_tensor *, Node>              transposed_;
+    std::map<std::vector<Node>, Node>                          rows_to_sum_;
     std::unordered_map<const ggml_tensor *, DroppedInput>      dropped_;
 };
 

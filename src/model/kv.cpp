@@ -88,12 +88,12 @@ void KvNodes::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
 Kv KvNodes::read(Graph & g, int il, const Segment & segment) {
     std::vector<Node> k, v;
     for (const Part & part : parts_[{ il, segment.stream }]) {
-        if (part.row < segment.n_kv) {
+        if (part.row < segment.row + segment.count) {
             k.push_back(part.kv.k);
             v.push_back(part.kv.v);
         }
     }
-    return { concat_rows(g, k), concat_rows(g, v) };
+    return { pad_rows(g, concat_rows(g, k), segment.n_kv), pad_rows(g, concat_rows(g, v), segment.n_kv) };
 }
 
 } // namespace penelope

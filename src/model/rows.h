@@ -13,7 +13,7 @@ struct Segment {
     int  count;
     int  stream; // the sequence it belongs to
     int  row;    // where its first row stands in the sequence
-    int  n_kv;   // rows [0, n_kv) of the sequence are looked at
+    int  n_kv;   // rows [0, n_kv) of the sequence are looked at; the mask hides those after its own
     Node mask;   // [n_kv, count] F16 of 0 and -inf; null: all of them are seen
 };
 

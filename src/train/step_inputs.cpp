@@ -1,8 +1,13 @@
 #include "train/step_inputs.h"
 
+#include "graph/nodes.h"
+
 namespace penelope {
 
 const RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vector<Stretch> stretches) {
+    for (Stretch & s : stretches) {
+        s.n_kv = int(GGML_PAD(s.n_kv, kProductUnit)); // hidden zeros at the end, so that sums over keys are fast
+    }
     rows_.push_back({std::make_unique<RowInputs>(g, name, stretches, true), std::move(stretches)});
     return *rows_.back().inputs;
 }
