@@ -85,7 +85,7 @@ def pytorch_worker(options):
         print(json.dumps(round_()), flush=True)
 
 
-def our_round(options, method, data, out, last):
+def our_round(options, method, data, out):
     """One run of the program; only updates of the last stage count, and not the first of them."""
     command = [options.penelope, "train", "-m", options.model, "--method", method, "--data", data, "--out", out, "--force", "--batch", str(BATCH),
                "--eval-every", "0", "--save-every", "0", "-n", "1", "-t", str(options.threads), "-q", "--updates"]
@@ -105,6 +105,9 @@ def compare(options, method, folder):
     subprocess.run([options.penelope, "data", "listops", "--out", data, "--train", str(n), "--valid", "8", "--test", "8", "--depth", "1-8", "--test-depth", "1-8",
                     "-q", "--force"], check=True, stdout=subprocess.DEVNULL)
     (data / "valid.jsonl").unlink()
+    if method == "penelope":  # without steps every stage has the target of the last one
+        examples = [json.loads(line) | {"steps": []} for line in (data / "train.jsonl").read_text().splitlines()]
+        (data / "train.jsonl").write_text("".join(json.dumps(e) + "\n" for e in examples))
     arguments = ["--worker", "--method", method, "--hf", folder / "hf", "--data", data, "--interval", options.interval, "-K", options.K, "--updates", options.updates,
                  "--threads", options.threads]
     worker = subprocess.Popen([sys.executable, __file__, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -115,7 +118,7 @@ def compare(options, method, folder):
         worker.stdin.write("go\n")
         worker.stdin.flush()
         theirs.append(json.loads(worker.stdout.readline()))
-        result, memory = our_round(options, method, data, folder / f"run-{method}", i)
+        result, memory = our_round(options, method, data, folder / f"run-{method}")
         ours.append(result)
         peak = max(peak, memory)
         print(f"  {method} round {i + 1}: {theirs[-1]} | {result}", file=sys.stderr)

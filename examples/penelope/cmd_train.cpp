@@ -95,7 +95,7 @@ TrainSettings read_settings(const Options & options) {
     m.decay         = options.number("weight-decay");
     m.seed          = uint64_t(options.integer("seed"));
     m.keep_transposes = !options.flag("low-memory");
-    m.recompute       = options.flag("low-memory");
+    m.recompute       = options.flag("low-memory") || options.flag("recompute");
     m.base          = s.new_shape.empty() ? options.required("model") : RunFolder(s.out).base();
 
     SidecarConfig & c = m.sidecar;
@@ -192,10 +192,10 @@ int look(TrainSettings settings, const Options & options, const Backend & backen
     }
     Trainer trainer(settings, backend);
     if (options.given("dump-gradients")) {
-        const StepLoss loss = trainer.first_gradients();
-        write_gradients(trainer.model(), loss.mean, options.text("dump-gradients"), options.flag("force"));
-        terminal.line(options.flag("json") ? dump_json(OrderedJson{{"status", "ok"}, {"loss", loss.mean}, {"file", options.text("dump-gradients")}})
-                                           : options.text("dump-gradients") + ": loss " + with_digits("%.6f", loss.mean));
+        const FirstGradients first = trainer.first_gradients();
+        write_gradients(trainer.model(), first.loss, first.scale, options.text("dump-gradients"), options.flag("force"));
+        terminal.line(options.flag("json") ? dump_json(OrderedJson{{"status", "ok"}, {"loss", first.loss}, {"file", options.text("dump-gradients")}})
+                                           : options.text("dump-gradients") + ": loss " + with_digits("%.6f", first.loss));
         return 0;
     }
     const TrainPlan plan = trainer.plan();

@@ -199,6 +199,8 @@ const std::vector<OptionRow> & option_table() {
         { "adapter-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the adapter; 0: an eighth of the model's" },
         { "transition", "", choice, "NAME", "", "gru|overwrite", g_training, "train", "how memory changes in a step (default gru)" },
         { "seed", "-s", integer, "S", "0", "0..", g_training, "train", "seed of new weights, order and dropout" },
+        { "recompute", "", flag, "", "", "", g_training, "train",
+          "compute each layer a second time in the backward instead of keeping what it made: about a third slower, a fraction of the memory" },
         { "low-memory", "", flag, "", "", "", g_training, "train",
           "keep no transposed weights and compute each layer a second time in the backward" },
         { "data", "", text, "DIR", "", "", g_data, "train", "directory with train.jsonl and valid.jsonl (or .json as Coconut has them)" },

@@ -16,7 +16,7 @@ struct Source {
     Node                              node;
     std::shared_ptr<const GgufReader> file;   // null: host
     const GgufTensor *                tensor; // of the file
-    std::vector<uint8_t>              host;
+    std::vector<uint8_t>              host;   // empty as well: set by the caller
 };
 
 // Tensors that share a buffer. buft null: they stay in the file's map.
@@ -146,6 +146,15 @@ Node WeightStore::add_host(const std::string & name, const std::vector<int64_t> 
     return add_host(name, GGML_TYPE_F32, ne, std::move(bytes));
 }
 
+Node WeightStore::add_empty(const std::string & name, ggml_type type, const std::vector<int64_t> & ne) {
+    Group & group = impl_->group(ggml_backend_dev_buffer_type(impl_->device.dev));
+    Node    node  = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
+    ggml_set_name(node, name.c_str());
+    impl_->n_bytes += ggml_nbytes(node);
+    group.sources.push_back({ node, nullptr, nullptr, {} });
+    return node;
+}
+
 void WeightStore::Impl::load_mapped(Group & group) {
     for (Source & source : group.sources) {
         // One buffer per tensor: the map holds tensors that went elsewhere between those that stay.
@@ -178,7 +187,9 @@ void WeightStore::Impl::load_copied(Group & group) {
     ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     for (const Source & source : group.sources) {
         const void * data = source.tensor ? source.tensor->data : source.host.data();
-        ggml_backend_tensor_set(source.node, data, 0, ggml_nbytes(source.node));
+        if (data) {
+            ggml_backend_tensor_set(source.node, data, 0, ggml_nbytes(source.node));
+        }
         if (source.tensor) {
             source.file->release_pages(*source.tensor);
         }

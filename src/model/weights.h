@@ -32,6 +32,9 @@ class WeightStore {
                   WeightUse use = WeightUse::vector);
     Node add_host(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & data);
 
+    // A tensor whose contents the caller sets after load().
+    Node add_empty(const std::string & name, ggml_type type, const std::vector<int64_t> & ne);
+
     // Places everything added so far. Throws Error(memory) with both sizes.
     void load();
 

@@ -5,7 +5,7 @@
 
 namespace penelope {
 
-void write_gradients(const TrainedModel & model, double loss, const std::string & path, bool force) {
+void write_gradients(const TrainedModel & model, double loss, float scale, const std::string & path, bool force) {
     SafetensorsWriter writer(path, force);
     writer.add_tensor("loss", SafetensorsType::f32, {1});
     const auto for_each_parameter = [&](const auto & visit) {
@@ -22,7 +22,10 @@ void write_gradients(const TrainedModel & model, double loss, const std::string 
     const float value = float(loss);
     writer.write(&value, sizeof(value));
     for_each_parameter([&](const ParameterGroup::Parameter & parameter) {
-        const std::vector<float> values = exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+        std::vector<float> values = exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+        for (float & number : values) {
+            number /= scale;
+        }
         writer.write(values.data(), values.size() * sizeof(float));
     });
     writer.finish();

@@ -7,7 +7,7 @@
 
 namespace penelope {
 
-// `loss` and the gradient of every trainable tensor, as the optimizer holds them.
-void write_gradients(const TrainedModel & model, double loss, const std::string & path, bool force);
+// `loss` and the gradient of every trainable tensor, which the optimizer holds multiplied by `scale`.
+void write_gradients(const TrainedModel & model, double loss, float scale, const std::string & path, bool force);
 
 } // namespace penelope

@@ -4,7 +4,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMaxGraphs = 8; // the headers of a graph take some megabytes
+constexpr size_t kMaxGraphs = 2; // the headers of a graph take some megabytes, and lengths seldom come again
 
 // Room for forward and backward nodes.
 int step_node_budget(const Objective & objective, const Backbone & model, const Minibatch & batch, const Optimizer * trained) {

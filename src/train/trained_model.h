@@ -48,6 +48,8 @@ class TrainedModel {
     const GgufReader &                  base() const { return *base_; }
     int64_t                             n_frozen() const { return n_frozen_; }
     size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
+    // What to multiply the loss with so that small gradients survive products with weights of 16 bits.
+    float                               loss_scale() const;
 
   private:
     void take_init();

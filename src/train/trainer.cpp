@@ -17,7 +17,8 @@ namespace penelope {
 
 namespace {
 
-constexpr double kMsSmoothing = 0.1; // share of the newest update in the mean duration
+constexpr double kMsSmoothing  = 0.1; // share of the newest update in the mean duration
+constexpr float  kScaleRetreat = 16;
 
 // Rows a method puts between prompt and target.
 int n_extra_rows(const TrainSettings & settings) {
@@ -83,10 +84,11 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
     return batch;
 }
 
-StepLoss Trainer::first_gradients() {
+FirstGradients Trainer::first_gradients() {
     std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
     std::iota(examples.begin(), examples.end(), size_t(0));
-    return graphs_->run(minibatch(examples, curriculum_.stages().front()));
+    const float scale = model_->loss_scale();
+    return {graphs_->run(minibatch(examples, curriculum_.stages().front()), scale).mean, scale};
 }
 
 void Trainer::save(const std::string & path, CheckpointParts parts) { save_checkpoint(path, state_, model_->optimizer(), parts); }
@@ -129,13 +131,23 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     }
     model_->dropout().step = uint64_t(update);
     const Minibatch batch  = minibatch(order_->batch(update), stage);
-    const StepLoss  loss   = graphs_->run(batch);
     const double    factor = rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;
     for (const TrainableGroup & group : model_->groups()) {
         rates.push_back(factor * (group.rate == RateKind::backbone ? settings_.backbone_rate : settings_.module_rate));
     }
-    const StepReport report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip) : StepReport{NAN, false};
+    // Each update starts from the same scale, so that a resumed run takes the same ones.
+    float      scale = model_->loss_scale();
+    StepLoss   loss;
+    StepReport report{};
+    while (true) {
+        loss   = graphs_->run(batch, scale);
+        report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip, scale) : StepReport{NAN, false};
+        if (report.applied || !std::isfinite(loss.mean) || scale <= 1.0f) {
+            break;
+        }
+        scale /= kScaleRetreat; // the gradients overflowed
+    }
     if (!report.applied) {
         save(folder_.last(), CheckpointParts::weights_and_moments);
         throw Error(ErrorKind::format,

@@ -63,6 +63,11 @@ struct TrainPlan {
     std::string              sample_prompt, sample_target;
 };
 
+struct FirstGradients {
+    double loss;
+    float  scale; // what the gradients are multiplied by
+};
+
 class Trainer {
   public:
     // The run folder has been created. Throws Error for defects of settings, files and data, and when memory is short.
@@ -72,7 +77,7 @@ class Trainer {
     TrainPlan    plan();
 
     // The loss of the first examples in file order at the first stage; their gradients are then in the optimizer.
-    StepLoss first_gradients();
+    FirstGradients first_gradients();
 
     TrainedModel &        model() { return *model_; }
     const TrainSettings & settings() const { return settings_; } // with everything filled in

@@ -3,6 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "convert/convert.h"
 #include "support/golden.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
@@ -129,6 +130,44 @@ TEST_CASE("computing layers again in the backward and making transposes there ch
             check_close(gradients_of(low), kept, 1e-5);
             CHECK(low_graphs.n_bytes() < plain_graphs.n_bytes());
         }
+    }
+}
+
+TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same weights in F32") {
+    const GoldenCase golden("middle");
+    const auto       with_type = [&](const std::string & from, const char * type) {
+        QuantizeOptions options;
+        options.in_path  = from;
+        options.out_path = golden.file(std::string(type) + ".gguf");
+        options.type     = type;
+        quantize_file(options);
+        return options.out_path;
+    };
+    const std::string half = with_type(golden.backbone(), "F16");
+    ModelChoice       choice = choice_of(golden, "penelope");
+    const Minibatch   batch  = all_examples(golden, 3);
+    choice.base              = with_type(half, "F32");
+    TrainedModel exact(choice, cpu());
+    StepGraphs   exact_graphs(exact.objective(), exact.backbone(), cpu(), &exact.optimizer());
+    CHECK(exact.loss_scale() == 1.0f);
+    exact_graphs.run(batch);
+    const Gradients expected = gradients_of(exact);
+    choice.base              = half;
+    for (bool keep : {true, false}) {
+        CAPTURE(keep);
+        choice.keep_transposes = keep;
+        TrainedModel rounded(choice, cpu());
+        StepGraphs   graphs(rounded.objective(), rounded.backbone(), cpu(), &rounded.optimizer());
+        const float  scale = rounded.loss_scale();
+        CHECK(scale > 1.0f);
+        graphs.run(batch, scale);
+        Gradients found = gradients_of(rounded);
+        for (auto & [name, values] : found) {
+            for (float & value : values) {
+                value /= scale;
+            }
+        }
+        check_close(found, expected, 3e-3);
     }
 }
 
