@@ -14,12 +14,13 @@
  *     penelope_session_free(session);
  *     penelope_model_free(model);
  *
- * Threads: a model is read-only after loading; any number of threads may create and use sessions on it. A session belongs
- * to one thread at a time; only penelope_session_cancel() may be called on it from elsewhere while it works.
+ * Threads: a model is read-only after loading; any number of threads may create and use sessions on it. A session
+ * belongs to one thread at a time; only penelope_session_cancel() may be called on it from elsewhere while it works.
  *
- * Ownership: what a function hands out through a `**` parameter is freed by the matching _free function; _free(NULL) does
- * nothing. Sessions keep alive what they need of their model, so the two may be freed in either order. Strings and arrays
- * handed out belong to the library and live as long as the comment at the function says. Strings passed in are copied.
+ * Ownership: what a function hands out through a `**` parameter is freed by the matching _free function; _free(NULL)
+ * does nothing. Sessions keep alive what they need of their model, so the two may be freed in either order. Strings and
+ * arrays handed out belong to the library and live as long as the comment at the function says. Strings passed in are
+ * copied.
  *
  * Errors: functions that can fail return a penelope_status. No C++ exception leaves the library. After a failure
  * penelope_error_message() and penelope_error_hint() describe it to the thread that made the call.
@@ -53,7 +54,7 @@ extern "C" {
 
 typedef enum penelope_status {
     PENELOPE_OK = 0,
-    PENELOPE_ERROR_USAGE,       /* an argument is wrong: K out of range, prompt empty or too long, NULL where a value is due */
+    PENELOPE_ERROR_USAGE,       /* an argument is wrong: K out of range, prompt empty or too long, NULL given */
     PENELOPE_ERROR_NOT_FOUND,   /* a file does not exist */
     PENELOPE_ERROR_FORMAT,      /* a file is damaged or does not fit its base */
     PENELOPE_ERROR_UNSUPPORTED, /* a file asks for something this library cannot do */
@@ -64,8 +65,8 @@ typedef enum penelope_status {
     PENELOPE_ERROR_INTERNAL /* a defect of the library */
 } penelope_status;
 
-/* The last failure on this thread, "what: why" and what to do about it; "" before the first. Never NULL. Valid until the
- * next failing call on this thread. */
+/* The last failure on this thread, "what: why" and what to do about it; "" before the first. Never NULL. Valid until
+ * the next failing call on this thread. */
 PENELOPE_API const char * penelope_error_message(void);
 PENELOPE_API const char * penelope_error_hint(void);
 
@@ -100,10 +101,10 @@ PENELOPE_API penelope_status penelope_model_load(const penelope_model_params * p
 PENELOPE_API void            penelope_model_free(penelope_model * model);
 
 typedef struct penelope_model_info {
-    const char * name;      /* strings live as long as the model */
-    const char * type;      /* of most weights: "Q8_0" */
-    const char * device;    /* that holds the weights: "CPU" */
-    const char * method;    /* default way to answer: "penelope", "coconut", or "plain" without a sidecar */
+    const char * name;   /* strings live as long as the model */
+    const char * type;   /* of most weights: "Q8_0" */
+    const char * device; /* that holds the weights: "CPU" */
+    const char * method; /* default way to answer: "penelope", "coconut", or "plain" without a sidecar */
     int32_t      n_layers;
     int32_t      n_embd;
     int32_t      n_vocab;
@@ -136,8 +137,8 @@ PENELOPE_API void            penelope_session_free(penelope_session * session);
 /* Forgets everything seen so far. */
 PENELOPE_API penelope_status penelope_session_clear(penelope_session * session);
 
-/* Makes the running penelope_generate() end soon with PENELOPE_FINISH_CANCELLED. May be called from any thread and from a
- * signal handler; without a running call it does nothing. */
+/* Makes the running penelope_generate() end soon with PENELOPE_FINISH_CANCELLED. May be called from any thread and from
+ * a signal handler; without a running call it does nothing. */
 PENELOPE_API void penelope_session_cancel(penelope_session * session);
 
 /* ---- generation ---- */
@@ -163,15 +164,15 @@ typedef enum penelope_finish {
 } penelope_finish;
 
 typedef struct penelope_answer {
-    const char *    text;               /* whole answer, zero-terminated; valid until the session's next call or its end */
-    size_t          text_size;          /* bytes without the zero */
-    const int32_t * tokens;             /* ids as generated, the end token included; valid as long as text */
+    const char *    text;      /* whole answer, zero-terminated; valid until the session's next call or its end */
+    size_t          text_size; /* bytes without the zero */
+    const int32_t * tokens;    /* ids as generated, the end token included; valid as long as text */
     size_t          n_tokens;
     int32_t         n_prompt;           /* tokens of the prompt */
     int32_t         n_steps;            /* K as used */
     int32_t         layer_applications; /* sequential, before the first answer token */
     penelope_finish finish;
-    double          prompt_ms;          /* everything before the first answer token */
+    double          prompt_ms; /* everything before the first answer token */
     double          decode_ms;
     double          tokens_per_second;
 } penelope_answer;
@@ -181,11 +182,12 @@ typedef struct penelope_answer {
  * function of the same session other than penelope_session_cancel(). */
 typedef bool (*penelope_token_callback)(const char * text, size_t text_size, int32_t token, void * user_data);
 
-/* Answers one prompt. params NULL: the defaults (greedy, the sidecar's K). on_token and answer may be NULL. Being stopped by
- * the callback or by penelope_session_cancel() is not an error. On failure *answer is zeroed. */
+/* Answers one prompt. params NULL: the defaults (greedy, the sidecar's K). on_token and answer may be NULL. Being
+ * stopped by the callback or by penelope_session_cancel() is not an error. On failure *answer is zeroed. */
 PENELOPE_API penelope_status penelope_generate(penelope_session * session, const char * prompt,
-                                               const penelope_generate_params * params, penelope_token_callback on_token,
-                                               void * user_data, penelope_answer * answer);
+                                               const penelope_generate_params * params,
+                                               penelope_token_callback on_token, void * user_data,
+                                               penelope_answer * answer);
 
 /* ---- latent trace ---- */
 

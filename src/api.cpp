@@ -1,5 +1,5 @@
-// The C API of penelope.h over Engine and Session. Every function that can fail runs inside guarded(), which turns whatever
-// is thrown into a status and the error text of this thread.
+// The C API of penelope.h over Engine and Session. Every function that can fail runs inside guarded(), which turns
+// whatever is thrown into a status and the error text of this thread.
 #include "base/error.h"
 #include "graph/device.h"
 #include "infer/prompt.h"
@@ -93,6 +93,15 @@ ggml_type type_of(penelope_kv_type type) {
         case PENELOPE_KV_Q8_0: return GGML_TYPE_Q8_0;
     }
     throw penelope::Error(penelope::ErrorKind::usage, "kv_type: not a value of penelope_kv_type");
+}
+
+penelope_finish finish_of(penelope::FinishReason reason) {
+    switch (reason) {
+        case penelope::FinishReason::stop: return PENELOPE_FINISH_STOP;
+        case penelope::FinishReason::length: return PENELOPE_FINISH_LENGTH;
+        case penelope::FinishReason::cancelled: return PENELOPE_FINISH_CANCELLED;
+    }
+    return PENELOPE_FINISH_CANCELLED;
 }
 
 // The rows of a trace step in the form of the API. `scores` owns what `top` of the result points to.
@@ -307,9 +316,7 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
         answer->n_prompt              = made.n_prompt;
         answer->n_steps               = made.n_steps;
         answer->layer_applications    = made.layer_applications;
-        answer->finish                = made.finish_reason == penelope::FinishReason::stop     ? PENELOPE_FINISH_STOP
-                                        : made.finish_reason == penelope::FinishReason::length ? PENELOPE_FINISH_LENGTH
-                                                                                               : PENELOPE_FINISH_CANCELLED;
+        answer->finish                = finish_of(made.finish_reason);
         answer->prompt_ms             = made.timings.prompt_ms;
         answer->decode_ms             = made.timings.decode_ms;
         answer->tokens_per_second     = made.timings.tokens_per_second;

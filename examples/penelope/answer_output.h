@@ -14,7 +14,8 @@ OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t s
 // A line of --trace.
 OrderedJson trace_json(const TraceStep & step);
 
-// "23 prompt tokens | penelope, K = 5 | 46 layer applications | 41.2 ms to the first token | 8 tokens, 95.3 tokens/s | stop"
+// "23 prompt tokens | penelope, K = 5 | 46 layer applications | 41.2 ms to the first token | 8 tokens, 95.3 tokens/s"
+// and " | stop" or another finish reason.
 std::string stats_line(const Answer & answer);
 
 } // namespace penelope

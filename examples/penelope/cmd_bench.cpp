@@ -192,7 +192,8 @@ void Bench::add_methods() {
     }
 }
 
-// What a layer costs on 1, 2, 4, ... rows: on a machine where eight rows cost little more than one, latent steps are cheap.
+// What a layer costs on 1, 2, 4, ... rows: on a machine where eight rows cost little more than one, latent steps are
+// cheap.
 void Bench::add_row_costs() {
     const Method & plain = engine_->method("plain");
     for (const int n_rows : { 1, 2, 4, 8, 16 }) {

@@ -1,5 +1,5 @@
-// The sub-commands. Adding one: a file cmd_NAME.cpp with its function, a declaration here, a row in commands.cpp, and the
-// rows of its options in option_table.cpp.
+// The sub-commands. Adding one: a file cmd_NAME.cpp with its function, a declaration here, a row in commands.cpp, and
+// the rows of its options in option_table.cpp.
 #pragma once
 
 #include "options.h"

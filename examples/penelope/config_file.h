@@ -1,4 +1,5 @@
-// The file of --config: TOML whose keys are long flag names and whose values are strings, numbers, booleans or arrays of them.
+// The file of --config: TOML whose keys are long flag names and whose values are strings, numbers, booleans or arrays
+// of them.
 #pragma once
 
 #include <string>

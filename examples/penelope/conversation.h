@@ -1,7 +1,7 @@
 // What was said in a chat, and the prompt that asks for the next answer.
 //
-// Without a sidecar the whole conversation goes through the model's chat template (the session computes only what is new).
-// With a sidecar, or raw, every message stands alone.
+// Without a sidecar the whole conversation goes through the model's chat template (the session computes only what is
+// new). With a sidecar, or raw, every message stands alone.
 #pragma once
 
 #include "infer/session.h"

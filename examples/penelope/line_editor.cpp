@@ -55,8 +55,8 @@ struct LineEditor::Impl {
 
     static char * give_prompt(EditLine * edit) { return of(edit).prompt.data(); }
 
-    // Waits for a key; false when Ctrl-C came first. The signal is let in only while waiting, so that none slips through
-    // between the look at the count and the wait.
+    // Waits for a key; false when Ctrl-C came first. The signal is let in only while waiting, so that none slips
+    // through between the look at the count and the wait.
     bool wait_for_key() const {
         sigset_t interrupt, before;
         sigemptyset(&interrupt);

@@ -1,5 +1,5 @@
-// Reads messages from a person or a pipe. On a terminal: libedit with history, completion of words that start a line, and
-// pasted text of several lines as one message. On anything else: plain lines, nothing printed.
+// Reads messages from a person or a pipe. On a terminal: libedit with history, completion of words that start a line,
+// and pasted text of several lines as one message. On anything else: plain lines, nothing printed.
 //
 // A message can span lines in three ways: pasted, with a backslash at the end of a line, or between lines of """.
 #pragma once
@@ -24,7 +24,8 @@ class LineEditor {
     LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions);
     ~LineEditor();
 
-    // On a terminal the caller holds an InterruptHold. Ctrl-C on a line with text only discards the text. The message has no newline at its end.
+    // On a terminal the caller holds an InterruptHold. Ctrl-C on a line with text only discards the text. The message
+    // has no newline at its end.
     ReadStatus read(std::string & message);
 
   private:

@@ -10,7 +10,8 @@
 
 namespace penelope {
 
-// Loads what -m, --sidecar (or the given one instead) and --lora name. On a terminal it says so when that takes long, and which device was taken.
+// Loads what -m, --sidecar (or the given one instead) and --lora name. On a terminal it says so when that takes long,
+// and which device was taken.
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & sidecar);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 

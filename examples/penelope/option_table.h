@@ -1,5 +1,5 @@
-// The one table of options. Flags, environment variables, config keys, help texts and the option lists of the README all
-// come from its rows, so a new option is one new row in option_table.cpp.
+// The one table of options. Flags, environment variables, config keys, help texts and the option lists of the README
+// all come from its rows, so a new option is one new row in option_table.cpp.
 #pragma once
 
 #include <string>

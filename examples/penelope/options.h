@@ -1,5 +1,5 @@
-// From argv to the options of one command. Values come from flags, then the environment, then the file of --config, then
-// the table's default; every one passes the same checks, whichever way it came.
+// From argv to the options of one command. Values come from flags, then the environment, then the file of --config,
+// then the table's default; every one passes the same checks, whichever way it came.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,8 @@
 
 namespace penelope {
 
-// Wrong usage found before any work: exit code 2. Wrong values that only the files can tell are plain Errors: exit code 1.
+// Wrong usage found before any work: exit code 2. Wrong values that only the files can tell are plain Errors: exit
+// code 1.
 class UsageError : public Error {
   public:
     explicit UsageError(const std::string & message, const std::string & advice = "")
@@ -43,8 +44,8 @@ class Options {
     // The value of an option that has to be given. Throws UsageError.
     std::string required(std::string_view name) const;
 
-    // Checks the values against the row and takes them unless a stronger source has spoken. where: "PENELOPE_TEMP", "a.toml",
-    // "" for flags; it stands in the error.
+    // Checks the values against the row and takes them unless a stronger source has spoken. where stands in the error:
+    // "PENELOPE_TEMP", "a.toml", "" for flags.
     void set(const OptionRow & row, const std::vector<std::string> & values, OptionSource source,
              const std::string & where);
 

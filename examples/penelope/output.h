@@ -17,8 +17,8 @@ enum class TableFormat { markdown, csv, json };
 // Throws nothing: the names are those of the option table.
 TableFormat parse_table_format(const std::string & name);
 
-// Rows of objects with the same keys as a table; the keys of the first row give the columns and their order. Numbers are
-// right-aligned in Markdown.
+// Rows of objects with the same keys as a table; the keys of the first row give the columns and their order. Numbers
+// are right-aligned in Markdown.
 std::string format_table(const std::vector<OrderedJson> & rows, TableFormat format);
 
 } // namespace penelope

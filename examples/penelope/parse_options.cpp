@@ -1,7 +1,7 @@
 // Reads the command line with CLI11, then the environment and the config file, into Options.
 //
-// CLI11 knows one-letter short flags only and takes a config file before the environment, so spellings are brought to the
-// table's long names before it sees them, and the other two sources are read after it.
+// CLI11 knows one-letter short flags only and takes a config file before the environment, so spellings are brought to
+// the table's long names before it sees them, and the other two sources are read after it.
 #include "base/log.h"
 #include "config_file.h"
 #include "options.h"

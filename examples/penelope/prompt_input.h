@@ -15,8 +15,8 @@ struct PromptInput {
     std::string text;
 };
 
-// Exactly one for -p, -f and stdin; any number for --batch, all lines checked. Throws UsageError when sources contradict
-// each other and Error naming file and line for what cannot be read.
+// Exactly one for -p, -f and stdin; any number for --batch, all lines checked. Throws UsageError when sources
+// contradict each other and Error naming file and line for what cannot be read.
 std::vector<PromptInput> read_prompts(const Options & options, Terminal & terminal);
 
 } // namespace penelope

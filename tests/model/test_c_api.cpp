@@ -1,4 +1,5 @@
-// The C API: answers as the reference gives them, what it says of wrong arguments, stopping, and sessions on several threads.
+// The C API: answers as the reference gives them, what it says of wrong arguments, stopping, and sessions on several
+// threads.
 #include "penelope.h"
 #include "support/golden.h"
 
