@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What scripts/quickstart and scripts/test share; sourced by them. Leaves the shell in the root of the repository.
 
 set -euo pipefail
