@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Pre-answer time and peak memory of Penelope: this program against PyTorch in F32, alternating in one run.
 
-Needs torch and transformers for PyTorch's side.
+Both sides carry the LoRA of rank 16 that belongs to Penelope beside the weights; with --merged PyTorch has it folded into
+them. Needs torch, transformers and peft for PyTorch's side.
 
     bench/pytorch/inference.py [--penelope build/release/bin/penelope] [--model SmolLM2-Q8_0.gguf] [-K 5] [--prompt 60] [--runs 7] [--threads N]
 """
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 def pytorch_worker(options):
@@ -24,6 +26,9 @@ def pytorch_worker(options):
     from reference import Modules, backbone, trajectory
     torch.set_num_threads(options.threads)
     model = backbone("smollm2-135m")
+    if not options.merged:
+        from peft import LoraConfig, get_peft_model
+        get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules=PROJECTIONS)).eval()  # changes the model itself
     modules = Modules(model.config.hidden_size).eval()
     ids = (torch.arange(options.prompt) * 37 % 1000).unsqueeze(0)
     start, end = (int(part) for part in options.interval.split(":"))
@@ -49,13 +54,14 @@ def main():
     parser.add_argument("--prompt", type=int, default=60)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--merged", action="store_true", help="PyTorch without separate LoRA pairs")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         return pytorch_worker(options)
 
     worker = subprocess.Popen([sys.executable, __file__, "--worker", "-K", str(options.K), "--prompt", str(options.prompt), "--interval", options.interval,
-                               "--threads", str(options.threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                               "--threads", str(options.threads), *(["--merged"] if options.merged else [])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if worker.stdout.readline().strip() != "ready":
         sys.exit("the PyTorch side did not start: are torch and transformers installed?")
     source = ["-m", options.model] if options.model else ["--shape", "smollm2-135m", "--type", "q8_0"]
@@ -76,6 +82,7 @@ def main():
     _, _, usage = os.wait4(worker.pid, 0)
     a, b = statistics.median(theirs), statistics.median(ours)
     print(f"SmolLM2-135M, interval [{options.interval}), {options.prompt}-token prompt, K={options.K}, {options.threads} threads, medians of {options.runs} alternating runs\n")
+    print(f"LoRA of rank 16 beside the weights{' here only' if options.merged else ''}\n")
     print("| | PyTorch F32 | penelope Q8_0 | ratio |\n|---|---|---|---|")
     print(f"| pre-answer | {a:.0f} ms | {b:.0f} ms | {statistics.median(y / x for x, y in zip(theirs, ours)):.2f} |")
     print(f"| peak memory | {usage.ru_maxrss / 1024:.0f} MiB | {peak / 2**20:.0f} MiB | {peak / 1024 / usage.ru_maxrss:.2f} |")
