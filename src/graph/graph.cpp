@@ -32,6 +32,13 @@ uint64_t next_number() {
 
 } // namespace
 
+ggml_context_ptr new_tensor_context(size_t n_tensors) {
+    ggml_init_params params{};
+    params.mem_size = n_tensors * ggml_tensor_overhead();
+    params.no_alloc = true;
+    return ggml_context_ptr(ggml_init(params));
+}
+
 Graph::Graph(int max_nodes, Tape * tape) : number_(next_number()), tape_(tape) {
     const size_t size = kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
     ggml_init_params params{};

@@ -20,6 +20,9 @@ class Tape;
 
 using Node = ggml_tensor *;
 
+// For the headers of so many tensors whose memory lies elsewhere.
+ggml_context_ptr new_tensor_context(size_t n_tensors);
+
 // Memory for the nodes of graphs that are computed one at a time: as large as the largest of them.
 class Workspace {
   public:

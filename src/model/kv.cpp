@@ -22,10 +22,7 @@ KvCache::KvCache(const ModelConfig & config, int n_streams, int n_rows, ggml_typ
     if (backend.device().is_cpu) {
         require_memory(needed, "context of " + std::to_string(n_rows) + " rows", "use a smaller -c");
     }
-    ggml_init_params params{};
-    params.mem_size = size_t(config.n_layer) * 2 * ggml_tensor_overhead();
-    params.no_alloc = true;
-    ctx_.reset(ggml_init(params));
+    ctx_ = new_tensor_context(size_t(config.n_layer) * 2);
     for (int il = 0; il < config.n_layer; il++) {
         Kv layer{};
         for (Node * node : { &layer.k, &layer.v }) {

@@ -27,16 +27,9 @@ struct Group {
     std::vector<ggml_backend_buffer_ptr> buffers;
 };
 
-ggml_context_ptr new_context(size_t n_tensors) {
-    ggml_init_params params{};
-    params.mem_size = n_tensors * ggml_tensor_overhead();
-    params.no_alloc = true;
-    return ggml_context_ptr(ggml_init(params));
-}
-
 // Whether the device multiplies a weight of this shape from this layout.
 bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
-    ggml_context_ptr        ctx = new_context(8);
+    ggml_context_ptr        ctx = new_tensor_context(8);
     ggml_backend_buffer_ptr empty(ggml_backend_buft_alloc_buffer(buft, 0));
     if (!empty) {
         return false;
@@ -75,7 +68,7 @@ struct WeightStore::Impl {
         Group & found = groups[buft];
         if (!found.ctx) {
             found.buft = buft;
-            found.ctx  = new_context(kMaxTensors);
+            found.ctx  = new_tensor_context(kMaxTensors);
         }
         return found;
     }

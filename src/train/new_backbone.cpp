@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/rng.h"
+#include "base/shape.h"
 #include "convert/metadata.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
@@ -49,14 +50,6 @@ std::vector<NewTensor> tensors_of(const NewBackbone & shape) {
         tensors.push_back({"output.weight", {d, c.n_vocab}, kDeviation});
     }
     return tensors;
-}
-
-size_t n_elements(const NewTensor & tensor) {
-    size_t n = 1;
-    for (int64_t extent : tensor.ne) {
-        n *= size_t(extent);
-    }
-    return n;
 }
 
 // A table whose keys are taken one by one; what is left over is a mistake.
@@ -170,7 +163,7 @@ void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::str
     GgufWriter                   writer(path, true);
     for (const NewTensor & tensor : tensors) {
         writer.add_tensor(tensor.name, GGML_TYPE_F32, tensor.ne);
-        n += n_elements(tensor);
+        n += n_elements(tensor.ne);
     }
     FileMetadata metadata;
     metadata.name = c.name;
@@ -190,7 +183,7 @@ void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::str
     write_tokenizer_data(writer, byte_level_vocabulary());
     writer.begin_data();
     for (const NewTensor & tensor : tensors) {
-        std::vector<float> values(n_elements(tensor), 1.0f);
+        std::vector<float> values(size_t(n_elements(tensor.ne)), 1.0f);
         Rng                rng(seed, stream_id(tensor.name));
         if (tensor.deviation > 0) {
             for (float & value : values) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/shape.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,27 +18,12 @@ constexpr int64_t kAlign = 64;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-int64_t n_elements(const ParameterGroup::Parameter & parameter) {
-    int64_t n = 1;
-    for (int64_t extent : parameter.ne) {
-        n *= extent;
-    }
-    return n;
-}
-
 int64_t flat_size(const ParameterGroup & group) {
     int64_t n = 0;
     for (const ParameterGroup::Parameter & parameter : group.parameters) {
-        n = round_up(n + n_elements(parameter), kAlign);
+        n = round_up(n + n_elements(parameter.ne), kAlign);
     }
     return round_up(n, kRow);
-}
-
-ggml_context_ptr new_context(size_t n_tensors) {
-    ggml_init_params params{};
-    params.mem_size = n_tensors * ggml_tensor_overhead();
-    params.no_alloc = true;
-    return ggml_context_ptr(ggml_init(params));
 }
 
 Node place(ggml_context * ctx, ggml_backend_buffer_t buffer, char * address, const std::vector<int64_t> & ne, const std::string & name) {
@@ -60,7 +46,7 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
     if (backend.device().is_cpu) {
         require_memory(n_buffer, "weights, gradients and moments", "train fewer parameters");
     }
-    ctx_ = new_context(n_tensors);
+    ctx_ = new_tensor_context(n_tensors);
     buffer_.reset(ggml_backend_buft_alloc_buffer(backend.buffer_type(), n_buffer));
     if (!buffer_) {
         throw Error(ErrorKind::memory, "weights, gradients and moments: cannot be allocated on " + backend.device().name, "train fewer parameters");
@@ -95,7 +81,7 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
             slot.gradient = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.gradients->data) + bytes, parameter.ne, parameter.name);
             GGML_ASSERT(by_name_.emplace(parameter.name, slots_.size()).second);
             slots_.push_back(slot);
-            offset = round_up(offset + n_elements(parameter), kAlign);
+            offset = round_up(offset + n_elements(parameter.ne), kAlign);
         }
 
         // A product of every row with itself runs on all threads and needs no memory for the squares.

@@ -1,6 +1,7 @@
 #include "train/trainable.h"
 
 #include "base/rng.h"
+#include "base/shape.h"
 
 #include <cmath>
 #include <set>
@@ -16,14 +17,6 @@ bool ends_with(const std::string & text, const std::string & tail) {
 }
 
 bool starts_with(const std::string & text, const std::string & head) { return text.compare(0, head.size(), head) == 0; }
-
-size_t n_elements(const std::vector<int64_t> & ne) {
-    size_t n = 1;
-    for (int64_t extent : ne) {
-        n *= size_t(extent);
-    }
-    return n;
-}
 
 std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
     std::vector<float> values(n);
@@ -119,13 +112,13 @@ std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay) {
 
 std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed) {
     if (ends_with(name, ".lora_b")) {
-        return std::vector<float>(n_elements(ne), 0.0f);
+        return std::vector<float>(size_t(n_elements(ne)), 0.0f);
     }
-    return uniform_within(1.0 / std::sqrt(double(ne[0])), n_elements(ne), Rng(seed, stream_id(name)));
+    return uniform_within(1.0 / std::sqrt(double(ne[0])), size_t(n_elements(ne)), Rng(seed, stream_id(name)));
 }
 
 std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & anchor, uint64_t seed) {
-    const size_t n = n_elements(ne);
+    const size_t n = size_t(n_elements(ne));
     const Rng    rng(seed, stream_id(name));
     if (name == "coconut.token.rows" || ends_with(name, ".anchor")) {
         std::vector<float> rows = starts_with(name, "coconut.") ? std::vector<float>(n, 0.0f) : normal_values(n, rng);

@@ -169,6 +169,7 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
                                        {"backbone_rate", shown.backbone_rate},
                                        {"module_rate", shown.module_rate},
                                        {"grad_norm", report.norm},
+                                       {"tokens", model_->objective().row_tokens(batch).size()},
                                        {"target_tokens", batch.n_targets()},
                                        {"tokens_per_second", shown.tokens_per_second},
                                        {"ms", ms},

@@ -1,10 +1,9 @@
 // What a run trains at the shape of the paper: LoRA of rank 16 on all projections of Llama-3.2-1B, and Penelope's modules.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "base/shape.h"
 #include "train/trainable.h"
 
 #include <doctest/doctest.h>
-
-#include <numeric>
 
 using namespace penelope;
 
@@ -13,7 +12,7 @@ namespace {
 int64_t n_parameters(const TrainableGroup & group) {
     int64_t n = 0;
     for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
-        n += std::accumulate(parameter.ne.begin(), parameter.ne.end(), int64_t(1), std::multiplies<int64_t>());
+        n += n_elements(parameter.ne);
     }
     return n;
 }
@@ -21,11 +20,8 @@ int64_t n_parameters(const TrainableGroup & group) {
 } // namespace
 
 TEST_CASE("the paper's counts of trained parameters") {
-    constexpr int    n_layer = 16, d = 2048, d_kv = 512, d_ff = 8192;
-    ggml_init_params params{};
-    params.mem_size = n_layer * 7 * ggml_tensor_overhead();
-    params.no_alloc = true;
-    const ggml_context_ptr ctx(ggml_init(params));
+    constexpr int          n_layer = 16, d = 2048, d_kv = 512, d_ff = 8192;
+    const ggml_context_ptr ctx        = new_tensor_context(n_layer * 7);
     const auto             projection = [&](int64_t n_in, int64_t n_out) {
         Linear layer;
         layer.weight = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F16, n_in, n_out);
