@@ -8,43 +8,17 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "latent/sidecar.h"
 #include "task/compare.h"
-#include "task/evaluate.h"
+#include "task/evaluation_file.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 namespace penelope {
 
 namespace {
-
-OrderedJson prediction_json(const Prediction & p) {
-    return { { "id", p.id },
-             { "K", p.n_steps },
-             { "correct", p.correct },
-             { "parsed", p.parsed },
-             { "extracted", p.extracted },
-             { "answer", p.answer },
-             { "text", p.text },
-             { "question", p.question },
-             { "output_tokens", p.n_tokens },
-             { "finish_reason", p.finish_reason },
-             { "latency_ms", p.latency_ms },
-             { "layer_applications", p.layer_applications } };
-}
-
-OrderedJson score_json(const Score & s) {
-    return { { "K", s.n_steps },
-             { "em", s.em },
-             { "parsed", s.parsed },
-             { "n", s.n },
-             { "output_tokens", s.output_tokens },
-             { "latency_ms", s.latency_ms },
-             { "layer_applications", s.layer_applications } };
-}
 
 std::string percent(double share) {
     char text[32];
@@ -63,7 +37,7 @@ OrderedJson table_row(const std::string & who, const Score & s) {
              { "parsed", percent(s.parsed) },
              { "n", s.n },
              { "output tokens", rounded(s.output_tokens, 0.01) },
-             { "ms", rounded(s.latency_ms, 0.1) },
+             { "ms", std::isfinite(s.latency_ms) ? OrderedJson(rounded(s.latency_ms, 0.1)) : OrderedJson("") },
              { "layer applications", s.layer_applications } };
 }
 
@@ -75,36 +49,21 @@ std::string chance_line(const std::vector<ChanceLevel> & levels) {
     return "without reasoning: " + join(parts, ", ");
 }
 
-// (id, correct) of the lines with one of these K in a predictions file; of every line when none is given.
-std::vector<std::pair<std::string, bool>> read_outcomes(const std::string & path, const std::vector<int> & steps) {
-    std::ifstream file(path);
-    if (!file) {
-        throw Error(ErrorKind::not_found, path + ": cannot be opened");
-    }
-    std::vector<std::pair<std::string, bool>> outcomes;
-    size_t                                    n_line = 0;
-    for (std::string text; std::getline(file, text);) {
-        const std::string where = path + ":" + std::to_string(++n_line);
-        if (text.empty()) {
-            continue;
-        }
-        const Json row = parse_json(text, where);
-        const int  k   = int(json_get<int64_t>(row, "K", where));
-        if (steps.empty() || std::find(steps.begin(), steps.end(), k) != steps.end()) {
-            outcomes.emplace_back(json_get<std::string>(row, "id", where), json_get<bool>(row, "correct", where));
-        }
-    }
-    return outcomes;
-}
-
 int compare(const Options & options, Terminal & terminal) {
-    const std::vector<std::string> files = options.list("compare");
+    std::vector<std::string> files = options.list("compare");
+    for (const std::string & file : options.list("with")) {
+        files.push_back(file);
+    }
     if (files.size() != 2) {
-        throw UsageError("--compare: takes two files of predictions",
-                         "penelope eval --compare a.jsonl --compare b.jsonl");
+        throw UsageError("--compare: takes two files of predictions", "penelope eval --compare a.jsonl b.jsonl");
     }
     const std::vector<int> steps = options.steps("latent-steps");
-    const PairedDifference d     = paired_bootstrap(read_outcomes(files[0], steps), read_outcomes(files[1], steps));
+    if (steps.size() > 1) {
+        throw UsageError("-K: a comparison takes one K", "leave it out to compare each at the K its file names");
+    }
+    const int              k = steps.empty() ? -1 : steps.front();
+    const PairedDifference d = paired_bootstrap(outcomes_of(read_evaluations(files[0]), k, files[0]),
+                                                outcomes_of(read_evaluations(files[1]), k, files[1]));
     if (options.flag("json")) {
         terminal.line(dump_json(OrderedJson{
             { "status", "ok" }, { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } }));
@@ -118,23 +77,25 @@ int compare(const Options & options, Terminal & terminal) {
     return 0;
 }
 
-Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & sidecar,
+Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
                         const std::vector<Example> & examples, const Task & task) {
-    const auto      engine  = load_engine(options, terminal, sidecar);
+    const auto      engine  = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
     const int       n_batch = static_cast<int>(options.integer("batch"));
     Session         session(engine, session_options(options, n_batch));
     EvaluateOptions evaluation;
     evaluation.method    = options.flag("cot") ? "cot" : "";
     evaluation.steps     = options.steps("latent-steps");
+    std::sort(evaluation.steps.begin(), evaluation.steps.end());
+    evaluation.steps.erase(std::unique(evaluation.steps.begin(), evaluation.steps.end()), evaluation.steps.end());
+    evaluation.n_timed   = static_cast<int>(options.integer("timed"));
     evaluation.n_predict = static_cast<int>(options.integer("predict"));
     evaluation.n_batch   = n_batch;
 
     const InterruptHold hold;
     const Stopwatch     watch;
-    Evaluation          result = evaluate(session, task, examples, evaluation, [&](size_t n_done, size_t n_all) {
-        const double left = watch.elapsed_ms() * double(n_all - n_done) / double(n_done);
-        terminal.progress(std::to_string(n_done) + " of " + std::to_string(n_all) + " questions, " +
-                                   format_duration(left) + " left");
+    Evaluation          result = evaluate(session, task, examples, evaluation, [&](double share) {
+        terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) + " questions, " +
+                                   format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
         return interrupt_count() == 0;
     });
     terminal.progress("");
@@ -146,26 +107,32 @@ void write_predictions(const Options & options, const std::vector<Evaluation> & 
         return;
     }
     std::string lines;
-    for (const Evaluation & run : runs) {
-        for (const Prediction & p : run.predictions) {
-            lines += dump_json(prediction_json(p)) + "\n";
-        }
+    for (size_t i = 0; i < runs.size(); i++) {
+        lines += prediction_lines(runs[i], i + 1);
     }
     write_file(options.text("predictions"), lines, options.flag("force"));
 }
 
-// Mean and spread of the runs at each run's own best K, as the paper reports them.
+// Mean and spread over the runs, each at the K its file names.
 OrderedJson spread_json(const std::vector<Evaluation> & runs) {
     std::vector<double> ems;
     for (const Evaluation & run : runs) {
-        for (const Score & s : run.scores) {
-            if (s.n_steps == run.best_steps) {
-                ems.push_back(s.em);
-            }
-        }
+        ems.push_back(chosen_score(run).em);
     }
     const Spread s = spread(ems);
     return { { "runs", runs.size() }, { "em_mean", s.mean }, { "em_sd", s.sd } };
+}
+
+// "A,B" counts as two.
+std::vector<std::string> seed_runs(const Options & options) {
+    std::vector<std::string> files;
+    for (const std::string & value : options.list("seed-runs")) {
+        std::istringstream parts(value);
+        for (std::string part; std::getline(parts, part, ',');) {
+            files.push_back(part);
+        }
+    }
+    return files;
 }
 
 } // namespace
@@ -173,6 +140,9 @@ OrderedJson spread_json(const std::vector<Evaluation> & runs) {
 int cmd_eval(const Options & options, Terminal & terminal) {
     if (options.given("compare")) {
         return compare(options, terminal);
+    }
+    if (options.given("with")) {
+        throw UsageError("'" + options.text("with") + "': unexpected argument", "the questions are given with --data");
     }
     options.required("model");
     std::vector<Example> examples = read_examples(options.required("data"));
@@ -185,31 +155,24 @@ int cmd_eval(const Options & options, Terminal & terminal) {
                     "give --task");
     }
 
-    std::vector<std::string> sidecars = options.list("seed-runs");
-    if (sidecars.empty()) {
-        sidecars.push_back(options.text("sidecar"));
+    std::vector<std::string> adapters = seed_runs(options);
+    if (adapters.empty()) {
+        adapters.push_back(""); // what --sidecar and --lora name
     }
     std::vector<Evaluation>  runs;
     std::vector<OrderedJson> table;
-    for (const std::string & sidecar : sidecars) {
-        runs.push_back(evaluate_one(options, terminal, sidecar, examples, *task));
+    for (const std::string & adapter : adapters) {
+        runs.push_back(evaluate_one(options, terminal, adapter, examples, *task));
+        const std::string & name = adapter.empty() ? options.text("sidecar") : adapter;
         for (const Score & s : runs.back().scores) {
-            table.push_back(table_row(sidecar.empty() ? runs.back().method : sidecar, s));
+            table.push_back(table_row(name.empty() ? runs.back().method : name, s));
         }
     }
     write_predictions(options, runs);
 
     if (options.flag("json")) {
         for (const Evaluation & run : runs) {
-            OrderedJson results = OrderedJson::array(), chance = OrderedJson::array();
-            for (const Score & s : run.scores) {
-                results.push_back(score_json(s));
-            }
-            for (const ChanceLevel & level : run.chance) {
-                chance.push_back({ { "how", level.how }, { "em", level.share } });
-            }
-            OrderedJson object{ { "status", "ok" },     { "task", task->name },       { "method", run.method },
-                                { "results", results }, { "best_K", run.best_steps }, { "chance", chance } };
+            OrderedJson object = evaluation_json(run);
             if (runs.size() > 1) {
                 object["all_runs"] = spread_json(runs);
             }
@@ -222,7 +185,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     terminal.line(chance_line(runs.front().chance));
     if (runs.size() > 1) {
         const OrderedJson all = spread_json(runs);
-        terminal.line("best K of each of " + std::to_string(runs.size()) + " runs: EM " + percent(all["em_mean"]) +
+        terminal.line(std::to_string(runs.size()) + " runs, each at its own K: EM " + percent(all["em_mean"]) +
                       ", sd " + percent(all["em_sd"]));
     }
     return 0;

@@ -13,6 +13,7 @@ int cmd_data(const Options & options, Terminal & terminal);
 int cmd_bench(const Options & options, Terminal & terminal);
 int cmd_eval(const Options & options, Terminal & terminal);
 int cmd_train(const Options & options, Terminal & terminal);
+int cmd_report(const Options & options, Terminal & terminal);
 
 const std::vector<Command> & command_table() {
     static const std::vector<Command> table = {
@@ -85,16 +86,27 @@ const std::vector<Command> & command_table() {
           cmd_train },
         { "eval", "Score a model on the questions of a task",
           "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
-          "-m BASE --seed-runs A --seed-runs B --data FILE [-K N]\n"
-          "--compare A.jsonl --compare B.jsonl [-K N]",
-          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. "
-          "Latency leaves\n"
-          "out loading and tokenizing; questions answered side by side share their time. --compare gives the paired "
-          "difference\n"
-          "in exact match with a 95 % bootstrap interval over the questions.\n",
+          "-m BASE --seed-runs A,B,C --data FILE [-K N]\n"
+          "--compare A.jsonl B.jsonl [-K N]",
+          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. Latency "
+          "is that\n"
+          "of a question answered alone, without loading and tokenizing. Of several runs: mean and standard deviation, each "
+          "at\n"
+          "the K its file names. --compare gives the paired difference in exact match with a 95 % bootstrap interval "
+          "over the\n"
+          "questions, each file at its own K or both at -K.\n",
           "penelope eval -m base.gguf --sidecar listops.gguf --data test.jsonl -K 0-6\n"
-          "penelope eval --compare k0.jsonl --compare k5.jsonl\n",
+          "penelope eval --compare k0.jsonl k5.jsonl\n",
           cmd_eval },
+        { "report", "Show training runs and results in tables and charts", "RUN|RESULTS... -o DIR",
+          "Writes report.md and SVG charts: loss and exact match over the updates of the runs; exact match, output tokens,\n"
+          "latency and layer applications of the results, one row a label. Results under one label are repetitions with "
+          "other\n"
+          "seeds: the table gives their mean and standard deviation.\n",
+          "penelope report runs/cot runs/latent -o report\n"
+          "penelope eval -m base.gguf --seed-runs a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > penelope.json\n"
+          "penelope report \"Visible CoT=cot.json\" Penelope=penelope.json -o report\n",
+          cmd_report },
         { "bench", "Measure how fast a model reads, thinks and writes",
           "-m BASE [--sidecar FILE] [options]\n--shape NAME --type T [options]",
           "Plain rows: ppN reads N tokens, tgN writes N tokens. With --methods: latent is everything before the first "

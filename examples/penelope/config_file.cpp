@@ -35,9 +35,10 @@ std::string scalar_text(const toml::node & node, const std::string & where) {
     throw UsageError(where + ": tables and dates are not understood", "a key is a long flag name: top-k = 40");
 }
 
-} // namespace
+constexpr int kMaxIncludes = 8; // of one file in another
 
-std::vector<ConfigEntry> read_config_file(const std::string & path) {
+// Adds the entries of a file, after those of the files it includes, so that the later one of a key holds.
+void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> & entries) {
     if (!std::filesystem::is_regular_file(path)) {
         throw UsageError(path + ": no such config file", "--config takes a TOML file whose keys are long flag names");
     }
@@ -48,10 +49,20 @@ std::vector<ConfigEntry> read_config_file(const std::string & path) {
         throw UsageError(path + ", line " + std::to_string(error.source().begin.line) + ": " +
                          std::string(error.description()));
     }
-    std::vector<ConfigEntry> entries;
+    if (const toml::node * included = table.get("include")) {
+        const std::string where = path + ", line " + std::to_string(included->source().begin.line) + ": include";
+        if (depth == kMaxIncludes) {
+            throw UsageError(where + ": files include each other too deeply", "does a file include itself?");
+        }
+        const std::filesystem::path other = scalar_text(*included, where);
+        read_entries((std::filesystem::path(path).parent_path() / other).lexically_normal().string(), depth + 1, entries);
+        table.erase("include");
+    }
+    std::vector<std::pair<toml::source_index, ConfigEntry>> own; // by line, so that the first mistake is named first
     for (const auto & [key, node] : table) {
-        ConfigEntry       entry{ std::string(std::string_view(key)), {}, static_cast<int>(node.source().begin.line) };
-        const std::string where = path + ", line " + std::to_string(entry.line) + ": '" + entry.key + "'";
+        const auto  line = node.source().begin.line;
+        ConfigEntry entry{ std::string(std::string_view(key)), {}, path + ", line " + std::to_string(line) };
+        const std::string where = entry.where + ": '" + entry.key + "'";
         if (const auto * array = node.as_array()) {
             for (const toml::node & element : *array) {
                 entry.values.push_back(scalar_text(element, where));
@@ -59,10 +70,23 @@ std::vector<ConfigEntry> read_config_file(const std::string & path) {
         } else {
             entry.values.push_back(scalar_text(node, where));
         }
+        own.emplace_back(line, std::move(entry));
+    }
+    std::sort(own.begin(), own.end(), [](const auto & a, const auto & b) { return a.first < b.first; });
+    for (auto & [line, entry] : own) {
+        const auto earlier = std::find_if(entries.begin(), entries.end(), [&key = entry.key](const ConfigEntry & e) { return e.key == key; });
+        if (earlier != entries.end()) {
+            entries.erase(earlier);
+        }
         entries.push_back(std::move(entry));
     }
-    std::sort(entries.begin(), entries.end(),
-              [](const ConfigEntry & a, const ConfigEntry & b) { return a.line < b.line; });
+}
+
+} // namespace
+
+std::vector<ConfigEntry> read_config_file(const std::string & path) {
+    std::vector<ConfigEntry> entries;
+    read_entries(path, 0, entries);
     return entries;
 }
 

@@ -1,5 +1,6 @@
 // The file of --config: TOML whose keys are long flag names and whose values are strings, numbers, booleans or arrays
-// of them.
+// of them. The key include names another such file, relative to the one it stands in; its keys hold unless this file
+// has them too.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@ namespace penelope {
 struct ConfigEntry {
     std::string              key;
     std::vector<std::string> values; // as a flag would spell them
-    int                      line;
+    std::string              where; // "a.toml, line 3"
 };
 
-// In file order. Throws UsageError for what TOML or these rules do not allow, naming the line.
+// Each key once. Throws UsageError for what TOML or these rules do not allow, naming the line.
 std::vector<ConfigEntry> read_config_file(const std::string & path);
 
 } // namespace penelope

@@ -1,6 +1,8 @@
 #include "model_setup.h"
 
 #include "base/format.h"
+#include "gguf/reader.h"
+#include "latent/sidecar.h"
 
 #include <algorithm>
 #include <charconv>
@@ -74,25 +76,12 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
     }
 }
 
-} // namespace
-
-ggml_type parse_kv_type(const std::string & name) {
-    return name == "f32" ? GGML_TYPE_F32 : name == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
-}
-
-std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal) {
-    return load_engine(options, terminal, options.text("sidecar"));
-}
-
-std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & sidecar) {
-    LoadOptions load;
-    load.base    = options.required("model");
-    load.sidecar = sidecar;
-    load.device  = options.text("device");
+std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & options, Terminal & terminal) {
+    load.base   = options.required("model");
+    load.device = options.text("device");
     for (const std::string & value : options.list("lora")) {
         add_loras(value, load.loras);
     }
-
     std::shared_ptr<const Engine> engine;
     {
         const DelayedProgress progress(terminal,
@@ -105,6 +94,28 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
                   engine->device().name + " (" + engine->device().description + "), " + std::to_string(n_threads) +
                   (n_threads == 1 ? " thread" : " threads") + ", loaded in " + format_duration(engine->load_ms()));
     return engine;
+}
+
+} // namespace
+
+ggml_type parse_kv_type(const std::string & name) {
+    return name == "f32" ? GGML_TYPE_F32 : name == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+}
+
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal) {
+    LoadOptions load;
+    load.sidecar = options.text("sidecar");
+    return load_with(load, options, terminal);
+}
+
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & adapter) {
+    LoadOptions load;
+    if (is_sidecar(GgufReader::open(adapter))) {
+        load.sidecar = adapter;
+    } else {
+        load.loras.push_back({ adapter, 1.0f });
+    }
+    return load_with(load, options, terminal);
 }
 
 void require_latent_steps(const Engine & engine, int n_steps) {

@@ -10,9 +10,9 @@
 
 namespace penelope {
 
-// Loads what -m, --sidecar (or the given one instead) and --lora name. On a terminal it says so when that takes long,
-// and which device was taken.
-std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & sidecar);
+// Loads what -m, --sidecar (or the given adapter instead, a sidecar or a LoRA) and --lora name. On a terminal it says so
+// when that takes long, and which device was taken.
+std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & adapter);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
 // Throws Error(usage) when latent steps are asked of a model without a sidecar.

@@ -65,6 +65,10 @@ const std::vector<OptionRow> & option_table() {
           "listops, prosqa or prontoqa to generate; audit to check files for repeated ids and questions" },
         { "path", "", argument, "PATH", "", "", g_arguments, "data", "with audit: a directory or files", true },
 
+        { "input", "", argument, "RUN|RESULTS", "", "1", g_arguments, "report",
+          "folders that penelope train made, files that penelope eval --json printed or its predictions; each may be LABEL=PATH", true },
+        { "with", "", argument, "B.jsonl", "", "", g_arguments, "eval", "with --compare: the file to compare with", true },
+
         // Model.
         { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export",
           "backbone GGUF, or a bundle that holds everything" },
@@ -105,7 +109,7 @@ const std::vector<OptionRow> & option_table() {
         { "seed", "-s", integer, "S", "0", "0..", g_generation, "run chat", "seed of the sampler" },
 
         // Output of run.
-        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval train", "print JSON on stdout, errors included" },
+        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval train report", "print JSON on stdout, errors included" },
         { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
           "write a line per latent step: norms, cosines, alpha, the top tokens of each state" },
         { "dump", "", text, "FILE.safetensors", "", "", g_output, "run",
@@ -160,13 +164,14 @@ const std::vector<OptionRow> & option_table() {
         { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
         { "task", "", text, "NAME", "", "", g_data, "eval", "listops, prosqa or prontoqa (default: told by the questions)" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
-        { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars of several training runs, each scored; may be repeated", true },
+        { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass (default: the sidecar's k_default)" },
         { "cot", "", flag, "", "", "", g_generation, "eval", "answer with visible steps, using only the sidecar's LoRA" },
         { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
-        { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side; 1 measures the latency of single questions" },
+        { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
+        { "timed", "", integer, "N", "16", "0..", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
-        { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "twice: the paired difference of two files of predictions", true },
+        { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another", true },
 
         // Training.
         { "method", "", choice, "NAME", "", "cot|penelope|coconut", g_training, "train",
@@ -180,8 +185,8 @@ const std::vector<OptionRow> & option_table() {
           "ListOps, ProsQA or PrOntoQA for cot" },
         { "epochs", "", number, "N", "0", "0..", g_training, "train", "passes over the training data, instead of --updates" },
         { "batch", "", integer, "N", "0", "0..4096", g_training, "train", "examples of an update; 0: 4 (PrOntoQA 8)" },
-        { "depth", "", integer, "K", "0", "0..1000", g_training, "train",
-          "latent steps of the last stage; 0: 6 (Coconut on Deep ListOps 8)" },
+        { "depth", "", integer, "K", "", "0..1000", g_training, "train",
+          "latent steps of the last stage (default 6, Coconut on Deep ListOps 8); 0: the same targets without latent steps" },
         { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, "train",
           "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
         { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, "train", "share of the updates over which the rates rise" },
@@ -212,6 +217,7 @@ const std::vector<OptionRow> & option_table() {
         { "eval-every", "", integer, "N", "100", "0..", g_measuring, "train", "updates between validations; 0: at the end only" },
         { "eval-limit", "", integer, "N", "200", "0..", g_measuring, "train", "examples of a validation; 0: all. The choice of K uses all" },
         { "predict", "-n --n-predict", integer, "N", "0", "0..", g_measuring, "train", "tokens of an answer at most; 0: 32 (cot 256)" },
+        { "out", "-o --output", text, "DIR", "", "", g_output, "report", "the directory for report.md and its charts" },
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
         { "save-every", "", integer, "N", "100", "0..", g_output, "train", "updates between checkpoints; 0: at the end only" },
         { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr" },
@@ -220,14 +226,14 @@ const std::vector<OptionRow> & option_table() {
         { "dump-gradients", "", text, "FILE.safetensors", "", "", g_output, "train",
           "write loss and gradients of the first examples at the first stage, then stop" },
 
-        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval train", "replace existing files" },
+        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval train report", "replace existing files" },
 
         // General.
         { "threads", "-t", integer, "N", "0", "0..1024", g_general, "*", "threads; 0: the physical cores available" },
         { "device", "-dev", text, "NAME", "auto", "", g_general, "*", "where to compute, see --list-devices" },
         { "list-devices", "", flag, "", "", "", g_general, "*", "list the devices and exit" },
         { "config", "", text, "FILE.toml", "", "", g_general, "*",
-          "read options from a file whose keys are long flag names; flags and environment go first" },
+          "read options from a file whose keys are long flag names; flags and environment go first, include = \"FILE\" last" },
         { "color", "", choice, "WHEN", "auto", "auto|on|off", g_general, "*", "colour on terminals" },
         { "verbose", "-v", flag, "", "", "", g_general, "*", "say more on stderr" },
         { "quiet", "-q", flag, "", "", "", g_general, "*", "only errors on stderr" },

@@ -214,7 +214,7 @@ void read_config(Options & options, const std::vector<const OptionRow *> & rows)
             }
         }
         if (found != nullptr) {
-            options.set(*found, entry.values, OptionSource::config, path + ", line " + std::to_string(entry.line));
+            options.set(*found, entry.values, OptionSource::config, entry.where);
             continue;
         }
         std::vector<std::string> known;
@@ -226,10 +226,10 @@ void read_config(Options & options, const std::vector<const OptionRow *> & rows)
         // One file may serve several commands: what another one understands is no mistake.
         if (std::find(known.begin(), known.end(), key) == known.end()) {
             const std::string nearest = nearest_name(key, known);
-            throw UsageError(path + ", line " + std::to_string(entry.line) + ": unknown key '" + entry.key + "'",
+            throw UsageError(entry.where + ": unknown key '" + entry.key + "'",
                              nearest.empty() ? "keys are long flag names" : "did you mean '" + nearest + "'?");
         }
-        log_debug(path + ": '" + entry.key + "' means nothing to 'penelope " + options.command() + "'");
+        log_debug(entry.where + ": '" + entry.key + "' means nothing to 'penelope " + options.command() + "'");
     }
 }
 

@@ -6,44 +6,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace penelope {
 
-namespace {
-
-void sort_by_id(std::vector<std::pair<std::string, bool>> & rows, const char * which) {
-    std::sort(rows.begin(), rows.end());
-    for (size_t i = 1; i < rows.size(); i++) {
-        if (rows[i].first == rows[i - 1].first) {
-            throw Error(ErrorKind::usage,
-                        std::string(which) + " set of predictions: id " + in_quotes(rows[i].first) + " occurs twice",
-                        "choose one K with -K");
+Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std::string & name) {
+    std::map<std::string, std::pair<int, int>> counts; // correct, all
+    for (const Evaluation & run : runs) {
+        const int chosen = steps >= 0 ? steps : chosen_score(run).n_steps;
+        for (const Prediction & p : run.predictions) {
+            if (p.n_steps == chosen) {
+                counts[p.id].first += p.correct;
+                counts[p.id].second++;
+            }
         }
     }
+    if (counts.empty()) {
+        throw Error(ErrorKind::usage, name + ": holds no prediction" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
+                    "give files that penelope eval --predictions wrote");
+    }
+    Outcomes outcomes;
+    for (const auto & [id, count] : counts) {
+        outcomes.emplace_back(id, double(count.first) / count.second);
+    }
+    return outcomes;
 }
 
-} // namespace
-
-PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a,
-                                  std::vector<std::pair<std::string, bool>> b, uint64_t seed, int n_samples) {
-    sort_by_id(a, "first");
-    sort_by_id(b, "second");
+PairedDifference paired_bootstrap(const Outcomes & a, const Outcomes & b, uint64_t seed, int n_samples) {
     if (a.empty() || a.size() != b.size() ||
         !std::equal(a.begin(), a.end(), b.begin(), [](const auto & x, const auto & y) { return x.first == y.first; })) {
         throw Error(ErrorKind::usage, "comparison: the two sets of predictions are not about the same " +
                                           std::to_string(a.size()) + " questions");
     }
-    std::vector<int> gain(a.size());
-    int              total = 0;
+    std::vector<double> gain(a.size());
+    double              total = 0;
     for (size_t i = 0; i < a.size(); i++) {
-        gain[i] = int(b[i].second) - int(a[i].second);
+        gain[i] = b[i].second - a[i].second;
         total += gain[i];
     }
     Rng                 rng(seed, stream_id("bootstrap"));
     std::vector<double> means;
     const double        n = double(gain.size());
     for (int sample = 0; sample < n_samples; sample++) {
-        int sum = 0;
+        double sum = 0;
         for (size_t i = 0; i < gain.size(); i++) {
             sum += gain[rng.below(gain.size())];
         }

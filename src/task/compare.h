@@ -2,6 +2,8 @@
 // and the spread over several runs.
 #pragma once
 
+#include "task/evaluate.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -9,16 +11,21 @@
 
 namespace penelope {
 
+// By question id, ascending: the share of runs that answer it correctly.
+using Outcomes = std::vector<std::pair<std::string, double>>;
+
+// The outcomes of runs with predictions, each at its chosen_score(), or all at K = steps unless that is negative. name stands
+// for them in messages. Throws Error(usage) when there is no prediction at that K.
+Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std::string & name);
+
 struct PairedDifference {
     size_t n          = 0;
     double difference = 0;    // share of b minus share of a
     double low = 0, high = 0; // 95 % interval
 };
 
-// (id, correct) of two runs. Throws Error(usage) unless both hold the same ids, each once.
-PairedDifference paired_bootstrap(std::vector<std::pair<std::string, bool>> a,
-                                  std::vector<std::pair<std::string, bool>> b, uint64_t seed = 1,
-                                  int n_samples = 10000);
+// Throws Error(usage) unless both are about the same questions.
+PairedDifference paired_bootstrap(const Outcomes & a, const Outcomes & b, uint64_t seed = 1, int n_samples = 10000);
 
 struct Spread {
     double mean = 0;

@@ -4,11 +4,13 @@
 #include "base/format.h"
 #include "latent/sidecar.h"
 #include "method/method.h"
+#include "task/compare.h"
 #include "task/text_layout.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace penelope {
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int kAnswerTokens = 32;
 constexpr int kTraceTokens  = 256;
+constexpr int kWarmUps      = 2; // questions answered before the timed ones
 
 void check_answers(const Task & task, const std::vector<Example> & examples) {
     if (examples.empty()) {
@@ -31,7 +34,7 @@ void check_answers(const Task & task, const std::vector<Example> & examples) {
     }
 }
 
-Prediction predict(const Task & task, const Example & example, const Answer & answer, size_t n_together) {
+Prediction predict(const Task & task, const Example & example, const Answer & answer) {
     Prediction p;
     p.id                 = example.id;
     p.n_steps            = answer.n_steps;
@@ -42,7 +45,6 @@ Prediction predict(const Task & task, const Example & example, const Answer & an
     p.parsed             = !p.extracted.empty();
     p.correct            = is_correct(task, answer.text, example);
     p.n_tokens           = int(answer.tokens.size());
-    p.latency_ms         = (answer.timings.prompt_ms + answer.timings.decode_ms) / double(n_together);
     p.layer_applications = answer.layer_applications;
     p.finish_reason      = finish_reason_name(answer.finish_reason);
     return p;
@@ -51,7 +53,8 @@ Prediction predict(const Task & task, const Example & example, const Answer & an
 } // namespace
 
 std::vector<Score> score(const std::vector<Prediction> & predictions) {
-    std::map<int, Score> by_steps;
+    std::map<int, Score>               by_steps;
+    std::map<int, std::vector<double>> latencies;
     for (const Prediction & p : predictions) {
         Score & s = by_steps[p.n_steps];
         s.n_steps = p.n_steps;
@@ -59,18 +62,47 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
         s.em += p.correct;
         s.parsed += p.parsed;
         s.output_tokens += p.n_tokens;
-        s.latency_ms += p.latency_ms;
+        if (p.latency_ms >= 0) {
+            latencies[p.n_steps].push_back(p.latency_ms);
+        }
         s.layer_applications = std::max(s.layer_applications, p.layer_applications);
     }
     std::vector<Score> scores;
     for (auto & [steps, s] : by_steps) {
-        for (double * sum : { &s.em, &s.parsed, &s.output_tokens, &s.latency_ms }) {
+        for (double * sum : { &s.em, &s.parsed, &s.output_tokens }) {
             *sum /= double(s.n);
+        }
+        if (const auto timed = latencies.find(steps); timed != latencies.end()) {
+            const Spread latency = spread(timed->second);
+            s.latency_ms         = latency.mean;
+            s.latency_sd         = latency.sd;
         }
         scores.push_back(s);
     }
     return scores;
 }
+
+const Score & chosen_score(const Evaluation & evaluation) {
+    const auto at = [&](int steps) {
+        return std::find_if(evaluation.scores.begin(), evaluation.scores.end(), [&](const Score & s) { return s.n_steps == steps; });
+    };
+    const auto own = at(evaluation.default_steps);
+    return own != evaluation.scores.end() ? *own : *at(evaluation.best_steps);
+}
+
+namespace {
+
+// Questions of every length, spread over the list that is sorted by it.
+std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
+    n = std::min(n, order.size());
+    std::vector<size_t> chosen;
+    for (size_t i = 0; i < n; i++) {
+        chosen.push_back(order[(2 * i + 1) * order.size() / (2 * n)]);
+    }
+    return chosen;
+}
+
+} // namespace
 
 Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateProgress & progress) {
@@ -79,14 +111,17 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     const Method &        method  = engine.method(options.method);
     const SidecarConfig * sidecar = engine.sidecar();
     std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
-
+    const bool            visible = method.max_steps() == 0;
+    if (steps.back() > method.max_steps()) {
+        throw Error(ErrorKind::usage,
+                    "-K " + std::to_string(steps.back()) + ": " +
+                        (visible ? "the method " + method.name() + " takes no latent steps" :
+                                   "this sidecar takes 0 to " + std::to_string(method.max_steps()) + " latent steps"),
+                    visible ? "leave -K out, or give a sidecar" : "");
+    }
     GenerateOptions generate;
     generate.method    = method.name();
-    const bool visible = method.max_steps() == 0;
     generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
-    if (visible) {
-        steps = { 0 };
-    }
 
     std::vector<Tokens> prompts;
     for (const Example & example : examples) {
@@ -96,14 +131,19 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     }
     // Neighbours in length share a graph shape more often and waste less on waiting for the longest answer.
     std::vector<size_t> order(examples.size());
-    for (size_t i = 0; i < order.size(); i++) {
-        order[i] = i;
-    }
+    std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
 
-    const size_t n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
-    std::vector<std::vector<Prediction>> by_example(examples.size());
+    const std::vector<size_t> timed   = choose_timed(order, size_t(options.n_timed));
+    const size_t              n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
+    const size_t              n_work  = order.size() + timed.size();
+    const auto                report  = [&](size_t n_done) {
+        if (progress && !progress(double(n_done) / double(n_work))) {
+            throw Error(ErrorKind::cancelled, "evaluation: interrupted");
+        }
+    };
+    std::vector<std::vector<Prediction>> by_example(examples.size()); // in each, one per K
     for (size_t start = 0; start < order.size(); start += n_batch) {
         const size_t        n = std::min(n_batch, order.size() - start);
         std::vector<Tokens> batch;
@@ -113,16 +153,30 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
         for (const std::vector<Answer> & answers : session.generate_sweep(batch, steps, generate)) {
             for (size_t i = 0; i < n; i++) {
                 const size_t which = order[start + i];
-                by_example[which].push_back(predict(task, examples[which], answers[i], n));
+                by_example[which].push_back(predict(task, examples[which], answers[i]));
             }
         }
-        if (progress && !progress(start + n, order.size())) {
-            throw Error(ErrorKind::cancelled, "evaluation: interrupted");
+        report(start + n);
+    }
+    // Depths take turns, so that a machine that slows down does so for all of them.
+    for (size_t i = 0; i < timed.size() + (timed.empty() ? 0 : kWarmUps); i++) {
+        const bool   warm  = i >= kWarmUps;
+        const size_t which = timed[warm ? i - kWarmUps : i % timed.size()];
+        for (size_t k = 0; k < steps.size(); k++) {
+            generate.n_steps  = steps[k];
+            session.clear(); // a cached prompt would cost nothing
+            const Timings spent = session.generate(prompts[which], generate).timings;
+            if (warm) {
+                by_example[which][k].latency_ms = spent.prompt_ms + spent.decode_ms;
+            }
         }
+        report(order.size() + (warm ? i - kWarmUps + 1 : 0));
     }
 
     Evaluation result;
-    result.method = method.name();
+    result.method        = method.name();
+    result.task          = task.name;
+    result.default_steps = method.default_steps();
     for (auto & predictions : by_example) {
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import ModelTest, run
+from support import ModelTest, Pty, run
 
 
 class EvalTest(ModelTest):
@@ -41,9 +41,61 @@ class EvalTest(ModelTest):
         self.assertEqual(again.returncode, 1)
         self.assertIn("predictions.jsonl", again.stderr)
 
-        same = self.ok_json("eval", "--compare", file, "--compare", file, "-K", 1)
+        # Latencies are of single questions: each K has its own, and as many as were asked for.
+        self.assertEqual(sum(row["latency_ms"] is not None for row in rows), 3 * 10)
+        few = self.ok_json(*self.evaluate("-K", "0-2", "--timed", 2, "--predictions", self.work / "few.jsonl"))
+        timed = [row for row in map(json.loads, (self.work / "few.jsonl").read_text().splitlines()) if row["latency_ms"] is not None]
+        self.assertEqual(len(timed), 3 * 2)
+        for result in few["results"]:
+            mine = [row["latency_ms"] for row in timed if row["K"] == result["K"]]
+            self.assertAlmostEqual(result["latency_ms"], sum(mine) / 2)
+        self.assertIsNone(self.ok_json(*self.evaluate("--timed", 0))["results"][0]["latency_ms"])
+
+    def test_comparison_of_two_files(self):
+        file, other = self.work / "a.jsonl", self.work / "b.jsonl"
+        self.ok(*self.evaluate("-K", "0-2", "--predictions", file))
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        same = self.ok_json("eval", "--compare", file, file, "-K", 1)
         self.assertEqual((same["n"], same["difference"], same["low"], same["high"]), (10, 0, 0, 0))
-        self.assertEqual(run("eval", "--compare", file, "--compare", file).returncode, 1)  # which K?
+        for row in rows:
+            row["correct"] = row["K"] == 1 and not row["id"].endswith("3")
+        other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        n_right = sum(row["correct"] for row in map(json.loads, file.read_text().splitlines()) if row["K"] == 1)
+        n_other = sum(row["correct"] for row in rows)
+        better = self.ok_json("eval", "--compare", file, "--compare", other, "-K", 1)
+        self.assertAlmostEqual(better["difference"], (n_other - n_right) / 10)
+        self.assertTrue(better["low"] <= better["difference"] <= better["high"])
+        self.assertIn("95 % interval", self.ok("eval", "--compare", file, other, "-K", 1).stdout)
+
+        self.error(2, "two files", "eval", "--compare", file)
+        self.error(2, "one K", "eval", "--compare", file, other, "-K", "0-2")
+        self.error(1, "K=7", "eval", "--compare", file, other, "-K", 7)
+        self.error(2, "unexpected argument", *self.evaluate(), other)
+        other.write_text("".join(json.dumps(row) + "\n" for row in rows[3:]))
+        self.error(1, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        other.write_text(file.read_text() * 2)
+        self.error(1, "occurs twice", "eval", "--compare", file, other, "-K", 1)
+        other.write_text("")
+        self.error(1, "empty", "eval", "--compare", file, other)
+
+    def test_mean_and_deviation_over_runs(self):
+        lora = self.work / "lora.gguf"
+        self.ok("export", self.model.sidecar, "--as", "lora", "-o", lora)
+        common = ("--data", self.data, "--limit", 10, "-n", 4, "--timed", 0)
+        done = self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}", *common, "--json")
+        runs = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(len(runs), 2)
+        at_default = [row["em"] for row in runs[0]["results"] if row["K"] == runs[0]["default_K"]]
+        self.assertEqual(runs[1]["all_runs"], {"runs": 2, "em_mean": at_default[0], "em_sd": 0.0})
+        # A LoRA is a run as well, one that thinks visibly.
+        mixed = self.ok("eval", "-m", self.model.base, "--seed-runs", lora, "--seed-runs", lora, *common)
+        self.assertIn("2 runs, each at its own K", mixed.stdout)
+        self.assertEqual(mixed.stdout.count("lora.gguf"), 2)
+
+    def test_time_left_on_a_terminal(self):
+        with Pty(*self.evaluate()) as terminal:
+            terminal.expect(r"\d+ % of 10 questions, [^\r\n]* left")
+            self.assertEqual(terminal.wait(), 0)
 
     def test_a_table_for_people(self):
         result = run(*self.evaluate())
@@ -58,13 +110,16 @@ class EvalTest(ModelTest):
         broken.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "2"}\n{"id": \n')
         wrong = self.work / "wrong.jsonl"
         wrong.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "two"}\n')
+        twice = self.work / "twice.jsonl"
+        twice.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "2"}\n{"id": "a", "question": "Evaluate: [MIN 1 2]", "steps": [], "answer": "1"}\n')
+        strange = self.work / "strange.jsonl"
+        strange.write_text('{"id": "a", "question": "How are you?", "steps": [], "answer": "2"}\n')
         base = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar)
-        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong), "two"), (("--data", self.data, "-K", 9), "0 to 8"),
-                           (("--data", self.data, "--task", "chess"), "chess"), (("--data", self.work / "none.jsonl"), "none.jsonl")):
-            result = run(*base, *args)
-            self.assertIn(result.returncode, (1, 2), said)
-            self.assertIn(said, result.stderr)
-            self.assertEqual(result.stdout, "")
+        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong), "'two' is none the extractor of listops can give"),
+                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.data, "--task", "chess"), "chess"),
+                           (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", strange), "give --task"),
+                           (("--data", self.data, "--cot", "-K", 3), "takes no latent steps")):
+            self.error(1, said, *base, *args)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,16 @@ class ConfigFileTest(unittest.TestCase):
         self.wrong("[run]\ntemp = 1\n", r"line 1: 'run': tables")
         self.wrong("temp = [1, 2]\n", r"--temp: a list")
 
+    def test_a_file_may_include_another(self):
+        folder = self.path.parent / "below"
+        folder.mkdir()
+        (folder / "other.toml").write_text("top-k = 3\ntemp = 'hot'\n")
+        self.wrong('include = "below/other.toml"\ntop-k = 4\n', r"--temp: 'hot' is not a number \(from .*below/other.toml, line 2\)")
+        # The file's own key goes before the included one.
+        self.wrong('temp = 1\ninclude = "below/other.toml"\ntop-k = "few"\n', r"--top-k: 'few' is not a whole number \(from .*c.toml, line 3\)")
+        self.wrong('include = "c.toml"\n', "include each other too deeply")
+        self.wrong('include = "none.toml"\n', "none.toml: no such config file")
+
     def test_missing_file(self):
         done = run("run", "--config", "/nonexistent.toml", "-m", "x", "-p", "y")
         self.assertEqual(done.returncode, 2)

@@ -9,12 +9,20 @@ using namespace penelope;
 
 namespace {
 
-std::vector<std::pair<std::string, bool>> outcomes(int n, int n_correct, const std::string & prefix = "q") {
-    std::vector<std::pair<std::string, bool>> rows;
+Outcomes outcomes(int n, int n_correct, const std::string & prefix = "q") {
+    Outcomes rows;
     for (int i = 0; i < n; i++) {
-        rows.push_back({ prefix + std::to_string(i), i < n_correct });
+        rows.push_back({ prefix + std::to_string(i), i < n_correct ? 1.0 : 0.0 });
     }
     return rows;
+}
+
+Prediction prediction(const std::string & id, int n_steps, bool correct) {
+    Prediction p;
+    p.id      = id;
+    p.n_steps = n_steps;
+    p.correct = correct;
+    return p;
 }
 
 } // namespace
@@ -41,10 +49,21 @@ TEST_CASE("a gain of 20 in 400 has the interval of a proportion") {
 TEST_CASE("sets about other questions are refused") {
     CHECK_THROWS_AS(paired_bootstrap(outcomes(10, 5), outcomes(11, 5)), Error);
     CHECK_THROWS_AS(paired_bootstrap(outcomes(10, 5), outcomes(10, 5, "other")), Error);
-    auto twice = outcomes(10, 5);
-    twice.push_back(twice[0]);
-    CHECK_THROWS_AS(paired_bootstrap(twice, outcomes(11, 5)), Error);
     CHECK_THROWS_AS(paired_bootstrap({}, {}), Error);
+}
+
+TEST_CASE("several runs count by the share of them that is right, each at its own K or all at one") {
+    Evaluation first, second;
+    first.predictions    = { prediction("a", 0, true), prediction("a", 3, true), prediction("b", 0, false), prediction("b", 3, false) };
+    first.default_steps  = 3;
+    second.predictions   = { prediction("a", 0, true), prediction("a", 3, false), prediction("b", 0, true), prediction("b", 3, false) };
+    second.default_steps = 0;
+    for (Evaluation * run : { &first, &second }) {
+        run->scores = score(run->predictions);
+    }
+    CHECK(outcomes_of({ first, second }, -1, "file") == Outcomes{ { "a", 1.0 }, { "b", 0.5 } });
+    CHECK(outcomes_of({ first, second }, 3, "file") == Outcomes{ { "a", 0.5 }, { "b", 0.0 } });
+    CHECK_THROWS_AS(outcomes_of({ first, second }, 7, "file"), Error);
 }
 
 TEST_CASE("mean and sample standard deviation") {

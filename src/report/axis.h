@@ -1,0 +1,28 @@
+// An axis of a chart: the range it shows, its ticks at round numbers and their texts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct AxisStyle {
+    bool logarithmic = false; // where all values are positive and span more than a factor of 8, else linear
+    bool whole       = false; // ticks at whole numbers only
+    bool tight       = false; // ends near the data instead of at ticks
+};
+
+struct Axis {
+    double              low = 0, high = 1;
+    bool                logarithmic = false;
+    std::vector<double> ticks; // ascending, inside [low, high]
+    int                 n_digits = 0;
+
+    double      part(double value) const; // 0 at low, 1 at high
+    std::string text(double tick) const;
+};
+
+// Around the finite ones of these values; 0 to 1 when there is none.
+Axis make_axis(const std::vector<double> & values, const AxisStyle & style = {});
+
+} // namespace penelope

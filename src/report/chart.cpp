@@ -1,0 +1,178 @@
+#include "report/chart.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace penelope {
+
+namespace {
+
+constexpr double kWidth = 720, kPlotHeight = 300;
+constexpr double kLeft = 64, kRight = 24, kTitle = 34, kBottom = 52;
+constexpr double kLegendLine = 18, kLetter = 6.6, kSample = 24, kLegendGap = 18; // a letter is about 0.55 of the font size wide
+
+// Distinct for people who see few colours (Okabe and Ito).
+const char * const kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+const char * const kDashes[]  = {"", "7 3", "2 3"};
+
+struct Line {
+    std::string colour, dashes;
+};
+
+Line line_of(size_t i) {
+    const size_t n = std::size(kColours);
+    return {kColours[i % n], kDashes[i / n % std::size(kDashes)]};
+}
+
+std::string px(double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1f", value);
+    const std::string all = text;
+    return all.substr(all.size() - 2) == ".0" ? all.substr(0, all.size() - 2) : all;
+}
+
+std::string escaped(const std::string & text) {
+    std::string out;
+    for (char c : text) {
+        switch (c) {
+            case '<': out += "&lt;"; break;
+            case '>': out += "&gt;"; break;
+            case '&': out += "&amp;"; break;
+            case '"': out += "&quot;"; break;
+            // XML has no way to write other control characters.
+            default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        }
+    }
+    return out;
+}
+
+std::string text_at(double x, double y, const std::string & text, const std::string & attributes = "") {
+    return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"" + (attributes.empty() ? "" : " " + attributes) + ">" + escaped(text) + "</text>\n";
+}
+
+std::string stroke(double x1, double y1, double x2, double y2, const std::string & attributes) {
+    return "<path d=\"M" + px(x1) + " " + px(y1) + "L" + px(x2) + " " + px(y2) + "\" " + attributes + "/>\n";
+}
+
+std::string stroke_style(const Line & line) {
+    return "stroke=\"" + line.colour + "\"" + (line.dashes.empty() ? "" : " stroke-dasharray=\"" + line.dashes + "\"");
+}
+
+double text_width(const std::string & text) { return kLetter * double(text.size()); }
+
+// The names of the series in lines of the plot's width. Gives the height it takes.
+double draw_legend(const std::vector<Series> & series, std::string & svg) {
+    double x = kLeft, y = kTitle + 10;
+    for (size_t i = 0; i < series.size(); i++) {
+        const double width = kSample + 6 + text_width(series[i].name);
+        if (x > kLeft && x + width > kWidth - kRight) {
+            x = kLeft;
+            y += kLegendLine;
+        }
+        svg += stroke(x, y - 4, x + kSample, y - 4, stroke_style(line_of(i)) + " stroke-width=\"2.5\"");
+        svg += text_at(x + kSample + 6, y, series[i].name);
+        x += width + kLegendGap;
+    }
+    return y + 10;
+}
+
+class Plot {
+  public:
+    Plot(const Axis & x, const Axis & y, double top) : x_(x), y_(y), top_(top) {}
+
+    double bottom() const { return top_ + kPlotHeight; }
+    double right() const { return kWidth - kRight; }
+    double x(double value) const { return kLeft + x_.part(value) * (right() - kLeft); }
+    double y(double value) const { return bottom() - y_.part(value) * kPlotHeight; }
+    bool   shows(const ChartPoint & p) const {
+        return std::isfinite(p.x) && std::isfinite(p.y) && (!x_.logarithmic || p.x > 0) && (!y_.logarithmic || p.y > 0);
+    }
+
+    std::string frame(const Chart & chart) const {
+        std::string svg = "<g stroke=\"#e4e4e4\">\n";
+        for (double tick : y_.ticks) {
+            svg += stroke(kLeft, y(tick), right(), y(tick), "");
+        }
+        for (double tick : x_.ticks) {
+            svg += stroke(x(tick), top_, x(tick), bottom(), "");
+        }
+        svg += "</g>\n<path d=\"M" + px(kLeft) + " " + px(top_) + "V" + px(bottom()) + "H" + px(right()) + "\" fill=\"none\" stroke=\"#555\"/>\n<g fill=\"#444\">\n";
+        for (double tick : y_.ticks) {
+            svg += text_at(kLeft - 8, y(tick) + 4, y_.text(tick), "text-anchor=\"end\"");
+        }
+        for (double tick : x_.ticks) {
+            svg += text_at(x(tick), bottom() + 18, x_.text(tick), "text-anchor=\"middle\"");
+        }
+        const double middle = (top_ + bottom()) / 2;
+        svg += text_at((kLeft + right()) / 2, bottom() + 40, chart.x_label, "text-anchor=\"middle\"");
+        svg += text_at(16, middle, chart.y_label, "text-anchor=\"middle\" transform=\"rotate(-90 16 " + px(middle) + ")\"");
+        return svg + "</g>\n";
+    }
+
+    std::string level(const Level & level) const {
+        return stroke(kLeft, y(level.y), right(), y(level.y), "stroke=\"#777\" stroke-dasharray=\"4 4\"") +
+               text_at(right() - 4, y(level.y) - 5, level.name, "text-anchor=\"end\" fill=\"#666\" font-size=\"11\"");
+    }
+
+    std::string curve(const Series & series, const Line & line, bool markers) const {
+        std::string path, dots, labels;
+        for (const ChartPoint & p : series.points) {
+            if (!shows(p)) {
+                continue;
+            }
+            path += (path.empty() ? "M" : "L") + px(x(p.x)) + " " + px(y(p.y));
+            if (markers) {
+                dots += "<circle cx=\"" + px(x(p.x)) + "\" cy=\"" + px(y(p.y)) + "\" r=\"3.5\"/>\n";
+            }
+            if (!p.label.empty()) {
+                labels += text_at(x(p.x) + 6, y(p.y) - 6, p.label, "font-size=\"11\"");
+            }
+        }
+        if (path.empty()) {
+            return "";
+        }
+        return "<path d=\"" + path + "\" fill=\"none\" " + stroke_style(line) + " stroke-width=\"1.8\" stroke-linejoin=\"round\"/>\n<g fill=\"" + line.colour +
+               "\">\n" + dots + labels + "</g>\n";
+    }
+
+  private:
+    const Axis & x_;
+    const Axis & y_;
+    double       top_;
+};
+
+} // namespace
+
+std::string draw_chart(const Chart & chart) {
+    std::vector<double> xs, ys;
+    for (const Series & series : chart.series) {
+        for (const ChartPoint & p : series.points) {
+            if (std::isfinite(p.x) && std::isfinite(p.y)) {
+                xs.push_back(p.x);
+                ys.push_back(p.y);
+            }
+        }
+    }
+    for (const Level & level : chart.levels) {
+        ys.push_back(level.y);
+    }
+    const Axis x_axis = make_axis(xs, chart.x_style), y_axis = make_axis(ys, chart.y_style);
+
+    std::string  legend;
+    const double top = draw_legend(chart.series, legend);
+    const Plot   plot(x_axis, y_axis, top);
+    const double height = plot.bottom() + kBottom;
+    std::string  svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " + px(kWidth) + " " + px(height) +
+                      "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    svg += text_at(kLeft, 22, chart.title, "font-size=\"15\" font-weight=\"bold\"");
+    svg += legend + plot.frame(chart);
+    for (const Level & level : chart.levels) {
+        svg += plot.level(level);
+    }
+    for (size_t i = 0; i < chart.series.size(); i++) {
+        svg += plot.curve(chart.series[i], line_of(i), chart.markers);
+    }
+    return svg + "</svg>\n";
+}
+
+} // namespace penelope

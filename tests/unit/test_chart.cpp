@@ -1,0 +1,107 @@
+// Axes and charts: round ticks, scales, what is left out, text that must be escaped.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "report/axis.h"
+#include "report/chart.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace penelope;
+
+namespace {
+
+std::vector<std::string> tick_texts(const Axis & axis) {
+    std::vector<std::string> texts;
+    for (double tick : axis.ticks) {
+        texts.push_back(axis.text(tick));
+    }
+    return texts;
+}
+
+size_t count(const std::string & text, const std::string & part) {
+    size_t n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        n++;
+    }
+    return n;
+}
+
+using Texts = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("a linear axis ends at round ticks around the data") {
+    CHECK(tick_texts(make_axis({ 33.1, 47.9 })) == Texts{ "30", "35", "40", "45", "50" });
+    CHECK(tick_texts(make_axis({ 0.02, 0.61 })) == Texts{ "0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7" });
+    CHECK(tick_texts(make_axis({ -3, 3 })) == Texts{ "-3", "-2", "-1", "0", "1", "2", "3" });
+    const Axis axis = make_axis({ 0, 100 });
+    CHECK(axis.part(0) == 0.0);
+    CHECK(axis.part(100) == 1.0);
+    CHECK(axis.part(25) == 0.25);
+}
+
+TEST_CASE("whole and tight axes") {
+    CHECK(tick_texts(make_axis({ 0, 1, 2, 3 }, { false, true, true })) == Texts{ "0", "1", "2", "3" });
+    const Axis updates = make_axis({ 1, 2200 }, { false, false, true });
+    CHECK(updates.low == 0.0);
+    CHECK(updates.high < 2300);
+    CHECK(tick_texts(updates) == Texts{ "0", "500", "1000", "1500", "2000" });
+}
+
+TEST_CASE("a logarithmic axis has ticks at 1, 2, 5 and is used only where it pays") {
+    const Axis axis = make_axis({ 0.03, 4.0 }, { true });
+    CHECK(axis.logarithmic);
+    CHECK(tick_texts(axis) == Texts{ "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5" });
+    CHECK(axis.part(axis.low) == doctest::Approx(0));
+    CHECK(axis.part(axis.high) == doctest::Approx(1));
+    CHECK(axis.part(std::sqrt(axis.low * axis.high)) == doctest::Approx(0.5));
+    CHECK(!make_axis({ 1, 3 }, { true }).logarithmic);
+    CHECK(!make_axis({ 0, 300 }, { true }).logarithmic);
+    CHECK(tick_texts(make_axis({ 1e-7, 9e2 }, { true })).size() == 11);
+}
+
+TEST_CASE("no value, one value and values that are no numbers still give an axis") {
+    const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+    for (const std::vector<double> & values :
+         { std::vector<double>{}, std::vector<double>{ 5 }, std::vector<double>{ 0, 0 }, std::vector<double>{ nan, infinity, 2 }, std::vector<double>{ 1e300, 1e300 } }) {
+        for (const AxisStyle & style : { AxisStyle{}, AxisStyle{ true }, AxisStyle{ false, true }, AxisStyle{ false, true, true } }) {
+            const Axis axis = make_axis(values, style);
+            CHECK(axis.low < axis.high);
+            CHECK(!axis.ticks.empty());
+            CHECK(axis.ticks.size() < 20);
+        }
+    }
+}
+
+TEST_CASE("a chart draws its series, leaves out what is no number and escapes text") {
+    Chart chart{ "a < b & \"c\"", "x\n", "y", {}, {}, true, {}, {} };
+    chart.series = { { "first>", { { 0, 1 }, { 1, std::nan("") }, { 2, 3, "K=2" } } }, { "second", { { 0, 2 } } } };
+    chart.levels = { { "guess", 2.5 } };
+    const std::string svg = draw_chart(chart);
+    CHECK(svg.rfind("<svg xmlns=", 0) == 0);
+    CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
+    CHECK(count(svg, "<circle") == 3);
+    CHECK(count(svg, ">a &lt; b &amp; &quot;c&quot;<") == 1);
+    CHECK(count(svg, ">first&gt;<") == 1);
+    CHECK(count(svg, ">K=2<") == 1);
+    CHECK(count(svg, ">guess<") == 1);
+    CHECK(count(svg, "nan") == 0);
+    CHECK(count(svg, "<g") == count(svg, "</g>"));
+}
+
+TEST_CASE("many names take several lines of the legend, and no two series look alike") {
+    Chart chart{ "t", "x", "y", {}, {}, false, {}, {} };
+    for (int i = 0; i < 14; i++) {
+        chart.series.push_back({ "a rather long name " + std::to_string(i), { { 0, double(i) }, { 1, double(i) } } });
+    }
+    const std::string svg = draw_chart(chart);
+    CHECK(count(svg, "stroke=\"#0072B2\"") == 4); // sample and curve of two series
+    CHECK(count(svg, "stroke=\"#0072B2\" stroke-dasharray") == 2);
+    CHECK(count(svg, "y=\"44\"") == 3);           // names in the first line
+}
+
+TEST_CASE("a chart without a point is still a document") {
+    CHECK(draw_chart({ "t", "x", "y", {}, {}, false, {}, {} }).find("</svg>") != std::string::npos);
+}
