@@ -68,7 +68,7 @@ TrainSettings read_settings(const Options & options) {
     s.n_updates = options.integer("updates");
     s.epochs    = options.number("epochs");
     s.batch     = int(options.integer("batch"));
-    s.depth     = int(options.integer("depth"));
+    s.depth     = options.given("depth") ? int(options.integer("depth")) : -1;
     s.warmup    = options.number("warmup");
     s.clip      = options.number("clip");
     if (options.given("rates")) {

@@ -4,17 +4,17 @@
 
 namespace penelope {
 
-Curriculum::Curriculum(int64_t n_updates, int depth) {
-    if (depth == 0) {
+Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
+    if (n_blocks == 0) {
         stages_.push_back({1, n_updates, 0, 0, true});
         return;
     }
     const int64_t n_staged = n_updates / 2;
     int64_t       first    = 1;
-    for (int u = 1; u <= depth; u++) {
-        const int64_t last = n_updates * u / (2 * depth);
+    for (int u = 1; u <= n_blocks; u++) {
+        const int64_t last = n_updates * u / (2 * n_blocks);
         if (last >= first) {
-            stages_.push_back({first, last, u, u, false});
+            stages_.push_back({first, last, std::min(u, depth), u, false});
         }
         first = last + 1;
     }

@@ -1,7 +1,8 @@
 // Which depth K each update trains and how many reasoning steps it leaves to the latent computation.
 //
-// Latent methods: the first half of the updates in `depth` equal blocks K = u = 1 .. depth, the second half at K = depth with
-// the answer alone as target. Visible chain of thought has one stage: K = 0, all steps in the target.
+// Latent methods: the first half of the updates in equal blocks u = 1, 2, ..., each with K = u, the second half at the last K
+// with the answer alone as target. A control without latent steps sees the same targets at K = 0. Visible chain of thought has
+// one stage: K = 0, all steps in the target.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ constexpr int kAnswerOnly = 1 << 20; // more steps than any example has
 
 class Curriculum {
   public:
-    // depth 0: visible chain of thought. Stages that get no update are left out.
-    Curriculum(int64_t n_updates, int depth);
+    // n_blocks: values of u; 0: visible chain of thought. K = min(u, depth). Stages that get no update are left out.
+    Curriculum(int64_t n_updates, int n_blocks, int depth);
 
     const std::vector<Stage> & stages() const { return stages_; }
     const Stage &              at(int64_t update) const; // 1 .. n_updates

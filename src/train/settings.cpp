@@ -79,6 +79,14 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
     const auto      text   = [&](const std::string & value) { return has_texts ? &value : nullptr; };
     const auto      number = [&](const uint32_t & value) { return has_modules ? &value : nullptr; };
     SidecarConfig & c      = s.model.sidecar;
+    // A recipe may serve several methods: what means nothing to this one must not tell its runs apart.
+    if (s.model.method != "penelope") {
+        c.interval_start = c.interval_end = c.n_memory = c.n_readout = c.time_length = c.adapter_length = 0;
+        c.transition.clear();
+    }
+    if (s.model.method == "cot") {
+        c.k_max = 0;
+    }
     settle(c.prompt_template, text(held.prompt_template), std::string(default_prompt_template), "--prompt-template");
     settle(c.answer_prefix, text(held.answer_prefix), std::string(default_answer_prefix), "--answer-prefix");
     settle(c.k_max, number(held.k_max), std::max<uint32_t>(8, uint32_t(depth)), "--k-max");
@@ -119,11 +127,12 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.backbone_rate == 0) {
         s.backbone_rate = visible ? kSourceRate : kContinuationRate;
     }
-    if (visible) {
-        s.depth = 0;
-    } else if (s.depth == 0) {
-        s.depth = s.model.method == "coconut" ? protocol.coconut_depth : kPenelopeDepth;
+    const int usual_depth = visible ? 0 : s.model.method == "coconut" ? protocol.coconut_depth : kPenelopeDepth;
+    if (visible || s.depth < 0) {
+        s.depth = usual_depth;
     }
+    // Without latent steps the targets still lose their steps one by one, so that only the latent steps differ.
+    s.n_blocks = s.depth > 0 ? s.depth : usual_depth;
     if (s.validation.n_predict == 0) {
         s.validation.n_predict = visible ? kTraceTokens : kAnswerTokens;
     }

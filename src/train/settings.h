@@ -19,7 +19,8 @@ struct TrainSettings {
     int64_t           n_updates     = 0;    // 0: by `epochs`, or as the protocol says for method and task
     double            epochs        = 0;    // passes over the training data, when n_updates is 0
     int               batch         = 0;    // examples of an update; 0: as the protocol says for the task
-    int               depth         = 0;    // K of the last stage; 0: as the protocol says; none for visible chain of thought
+    int               depth         = -1;   // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
+    int               n_blocks      = 0;    // of the curriculum, by the depth; set by resolve_settings
     double            backbone_rate = 0;    // of LoRA, or of all weights; 0: as the protocol says for the method
     double            module_rate   = 1e-4;
     double            warmup        = 0.05; // share of the updates
@@ -31,7 +32,7 @@ struct TrainSettings {
     ValidationOptions validation;
 };
 
-// Fills in what was left open and checks the rest. Open are numbers that are 0 and texts that are empty: they come from the
+// Fills in what was left open and checks the rest. Open are numbers that are 0, a depth of -1 and texts that are empty: they come from the
 // file of --init when it has modules of the same method, else from the protocol. `base` and `examples` are those of the run.
 // Throws Error(usage) naming the flag whose value contradicts another or the file.
 void resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);

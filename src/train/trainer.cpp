@@ -31,10 +31,10 @@ int n_extra_rows(const TrainSettings & settings) {
 } // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
-    : settings_(settings), backend_(backend), folder_(settings.out), curriculum_(1, 0) {
+    : settings_(settings), backend_(backend), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
-    curriculum_ = Curriculum(settings_.n_updates, settings_.depth);
+    curriculum_ = Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth);
     task_       = settings_.model.sidecar.task.empty() ? nullptr : &find_task(settings_.model.sidecar.task);
     model_      = std::make_unique<TrainedModel>(settings_.model, backend);
 
@@ -254,7 +254,9 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         all.limit             = 0;
         Validator whole(*model_, *valid_, task_, backend_, all, events.stop);
         outcome.exact     = whole.exact(depths);
-        outcome.k_default = int(std::max_element(outcome.exact.begin(), outcome.exact.end()) - outcome.exact.begin());
+        // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
+        const auto first  = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
+        outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
         results           = {{"valid", {{"n", whole.n_examples()}, {"exact", outcome.exact}, {"best_K", outcome.k_default}, {"update", state_.best.update}}}};
         folder_.append_metrics(OrderedJson{{"update", state_.update}, {"exact_by_K", outcome.exact}, {"k_default", outcome.k_default}, {"valid_n", whole.n_examples()}});
     }

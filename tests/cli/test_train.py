@@ -61,7 +61,7 @@ class Runs(Trained):
             result = json.loads(done.stdout)
             self.assertEqual(result["status"], "ok")
             self.assertEqual(len(result["exact_by_K"]), 3)
-            self.assertEqual(result["exact_by_K"][result["k_default"]], max(result["exact_by_K"]))
+            self.assertEqual(result["exact_by_K"][result["k_default"]], max(result["exact_by_K"][1:]))
             folder = self.root / method
             for name in ("config.toml", "metrics.jsonl", "build.json", "model.gguf", "checkpoint/last.gguf", "checkpoint/best.gguf"):
                 self.assertTrue((folder / name).is_file(), name)
@@ -92,6 +92,27 @@ class Runs(Trained):
         self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 4, "--depth", 2, "--batch", 2, out="whole")
         answer = run("run", "-m", self.root / "whole" / "backbone.gguf", "--sidecar", self.root / "whole" / "model.gguf", "-p", "x", "-n", 2)
         self.assertEqual(answer.returncode, 0, answer.stderr)
+
+    def test_the_control_without_latent_steps(self):
+        for method in ("penelope", "coconut"):
+            args = [arg for arg in self.latent(method, "--eval-every", 6)]
+            args[args.index("--depth") + 1] = 0
+            self.train_ok(*args, out=f"none/{method}")
+            lines = self.metrics(f"none/{method}")
+            updates = [line for line in lines if "loss" in line]
+            self.assertEqual({line["K"] for line in updates}, {0})
+            n_blocks = 6 if method == "penelope" else 8
+            targets = [line["u"] for line in updates]
+            self.assertEqual(targets[6:], ["answer"] * 6)
+            self.assertEqual(targets[:6], [u for u in range(1, n_blocks + 1) for _ in range(12 * u // (2 * n_blocks) - 12 * (u - 1) // (2 * n_blocks))])
+            self.assertEqual((lines[-1]["k_default"], len(lines[-1]["exact_by_K"])), (0, 1))
+            # It can be repeated from its folder, and the file answers at K=0.
+            again = run("train", "--config", self.root / "none" / method / "config.toml", "--out", self.root / "again" / "none" / method)
+            self.assertEqual(again.returncode, 0, again.stderr)
+            model = self.root / "none" / method / "model.gguf"
+            self.assertEqual((self.root / "again" / "none" / method / "model.gguf").read_bytes(), model.read_bytes())
+            answer = run("run", "-m", self.base, "--sidecar", model, "-p", "Evaluate: [MAX 1 2]", "-n", 3, "--json")
+            self.assertEqual(json.loads(answer.stdout)["K"], 0)
 
     def test_low_memory_learns_the_same(self):
         self.train_ok(*self.latent("penelope"), out="normal")

@@ -11,7 +11,7 @@
 using namespace penelope;
 
 TEST_CASE("the first half in equal blocks of rising depth, the second half at full depth with the answer alone") {
-    const Curriculum curriculum(1500, 6);
+    const Curriculum curriculum(1500, 6, 6);
     REQUIRE(curriculum.stages().size() == 7);
     for (int u = 1; u <= 6; u++) {
         const Stage & stage = curriculum.stages()[size_t(u - 1)];
@@ -40,7 +40,7 @@ TEST_CASE("every update belongs to one stage, whatever the numbers") {
         for (int depth : {0, 1, 3, 6, 8}) {
             CAPTURE(n_updates);
             CAPTURE(depth);
-            const Curriculum curriculum(n_updates, depth);
+            const Curriculum curriculum(n_updates, depth, depth);
             int64_t          next = 1;
             for (const Stage & stage : curriculum.stages()) {
                 CHECK(stage.first == next);
@@ -55,10 +55,24 @@ TEST_CASE("every update belongs to one stage, whatever the numbers") {
 }
 
 TEST_CASE("visible chain of thought has one stage with all steps in the target") {
-    const Curriculum curriculum(300, 0);
+    const Curriculum curriculum(300, 0, 0);
     REQUIRE(curriculum.stages().size() == 1);
     CHECK(curriculum.at(1).n_latent == 0);
     CHECK(curriculum.at(300).is_final);
+}
+
+TEST_CASE("the control without latent steps sees the same targets in the same updates") {
+    const Curriculum with(1500, 6, 6), without(1500, 6, 0);
+    REQUIRE(without.stages().size() == with.stages().size());
+    for (size_t i = 0; i < with.stages().size(); i++) {
+        const Stage & a = with.stages()[i], & b = without.stages()[i];
+        CHECK(b.first == a.first);
+        CHECK(b.last == a.last);
+        CHECK(b.n_latent == a.n_latent);
+        CHECK(b.is_final == a.is_final);
+        CHECK(b.n_steps == 0);
+    }
+    CHECK(stage_text(without.at(126)) == "K=0 u=2");
 }
 
 TEST_CASE("an epoch sees every example once, the next one in another order") {

@@ -1,0 +1,81 @@
+"""Every recipe, as a dry run: none may name an option, an interval or a file that is not there."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from support import TESTS, run
+
+RECIPES = TESTS.parent / "examples" / "recipes"
+SIXTEEN_LAYERS = 'name = "sixteen"\nlayers = 16\nwidth = 16\nheads = 2\nffn = 32\ncontext = 2048\n'
+SIZES = ("--train", 12, "--valid", 2, "--test", 2)
+
+
+class Recipes(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory(prefix="penelope-cli-")
+        self.addCleanup(work.cleanup)
+        self.work = Path(work.name)
+
+    def ok(self, *args):
+        done = run(*args)
+        self.assertEqual(done.returncode, 0, f"{args}: {done.stderr}")
+        return done
+
+    def plan(self, recipe, *args):
+        done = self.ok("train", "--config", recipe, *args, "--data", self.work / "data", "--out", self.work / "none", "--dry-run", "--json")
+        plan = json.loads(done.stdout)
+        self.assertFalse((self.work / "none").exists())
+        return plan
+
+    def check_folder(self, folder, shape):
+        task = folder.name.split("-")[0]
+        self.ok("data", task, "--config", folder / "data.toml", "--out", self.work / "data", *SIZES)
+        base = self.work / "base" / "model.gguf"
+        self.ok("train", "--init-random", shape, "--full", "--method", "cot", "--updates", 1, "--batch", 1, "-n", 1, "--data", self.work / "data",
+                "--out", base.parent)
+        plans = {}
+        for recipe in sorted(folder.glob("*.toml")):
+            if recipe.stem in ("data", "shape"):
+                continue
+            self.assertIn(f"--config examples/recipes/{folder.name}/{recipe.name} ", recipe.read_text())
+            new = recipe.stem == "source" and (folder / "shape.toml").exists()
+            plans[recipe.stem] = self.plan(recipe, *(("--init-random", shape) if new else ("-m", base)))
+        return plans
+
+    def test_the_settings_of_the_paper(self):
+        shape = self.work / "shape.toml"
+        shape.write_text(SIXTEEN_LAYERS)
+        for name, updates, coconut_depth in (("listops", 1500, 8), ("prosqa", 1500, 6), ("prontoqa", 3000, 6)):
+            with self.subTest(name):
+                plans = self.check_folder(RECIPES / name, shape)
+                for method, plan in plans.items():
+                    stages = plan["stages"]
+                    if method == "source":
+                        continue
+                    self.assertEqual(sum(stage["updates"] for stage in stages), updates, method)
+                    depth = {"cot": 0, "k0": 0, "coconut": coconut_depth}.get(method, 6)
+                    self.assertEqual(stages[-1]["K"], depth, method)
+                    self.assertEqual(stages[-1]["u"], 0 if method == "cot" else "answer", method)
+                self.assertEqual(len(plans["penelope"]["stages"]), 7)
+                self.assertGreater(plans["penelope"]["parameters"]["lora"], 0)
+                self.assertEqual(plans["coconut"]["parameters"]["modules"], 2 * 16)
+            for made in ("data", "base"):
+                (self.work / made).rename(self.work / f"{name}-{made}")
+
+    def test_the_small_ones(self):
+        folder = RECIPES / "listops-small"
+        plans = self.check_folder(folder, folder / "shape.toml")
+        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "k0", "overwrite", "early", "middle"})
+        self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
+        budget = sum(stage["updates"] for stage in plans["penelope"]["stages"])
+        for method in set(plans) - {"source"}:
+            self.assertEqual(sum(stage["updates"] for stage in plans[method]["stages"]), budget, method)
+
+    def test_every_folder_is_looked_at_here(self):
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small"})
+
+
+if __name__ == "__main__":
+    unittest.main()
