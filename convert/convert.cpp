@@ -25,7 +25,10 @@ FileResult convert_directory(const ConvertOptions & options) {
     const auto     start = std::chrono::steady_clock::now();
     const fs::path dir   = options.dir;
     if (!fs::is_directory(dir)) {
-        throw Error(ErrorKind::not_found, options.dir + ": no such directory", "convert takes the directory of a model or adapter");
+        const bool exists = fs::exists(dir);
+        throw Error(exists ? ErrorKind::usage : ErrorKind::not_found,
+                    options.dir + (exists ? ": is not a directory" : ": no such directory"),
+                    "convert takes the directory of a model or adapter");
     }
     FileResult result;
     if (fs::exists(dir / "penelope_config.json")) {

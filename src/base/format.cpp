@@ -116,7 +116,10 @@ std::string in_quotes(std::string_view text, size_t max_bytes) {
         }
         const size_t        n = utf8_length(text, i);
         const unsigned char c = static_cast<unsigned char>(text[i]);
-        if (n == 0 || c < 0x20 || c == 0x7F) {
+        if (c == '\n' || c == '\t') {
+            out += c == '\n' ? "\\n" : "\\t";
+            i += 1;
+        } else if (n == 0 || c < 0x20 || c == 0x7F) {
             char buffer[8];
             std::snprintf(buffer, sizeof(buffer), "\\x%02X", c);
             out += buffer;

@@ -15,6 +15,12 @@
 
 namespace penelope {
 
+namespace {
+
+constexpr const char * tensor_hint = "the file is incomplete or its metadata belong to another; make it again";
+
+} // namespace
+
 struct GgufReader::Impl {
     explicit Impl(MappedFile mapped) : file(std::move(mapped)) {}
 
@@ -303,7 +309,7 @@ const GgufTensor * GgufReader::find_tensor(std::string_view name) const {
 const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vector<int64_t> & ne) const {
     const GgufTensor * tensor = find_tensor(name);
     if (tensor == nullptr) {
-        impl_->fail("tensor " + in_quotes(name) + ": missing, expected shape " + format_shape(ne));
+        impl_->fail("tensor " + in_quotes(name) + ": missing, expected shape " + format_shape(ne), tensor_hint);
     }
     bool same = ne.size() <= GGML_MAX_DIMS;
     for (size_t j = 0; same && j < GGML_MAX_DIMS; ++j) {
@@ -311,7 +317,8 @@ const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vect
     }
     if (!same) {
         impl_->fail("tensor " + in_quotes(name) + ": expected shape " + format_shape(ne) + ", found " +
-                    format_shape({ tensor->ne, tensor->ne + tensor->n_dims }));
+                        format_shape({ tensor->ne, tensor->ne + tensor->n_dims }),
+                    tensor_hint);
     }
     return *tensor;
 }

@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
+#include "gguf/finite.h"
 #include "method/coconut.h"
 #include "method/penelope.h"
 #include "method/plain.h"
@@ -55,6 +57,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         impl->name = std::filesystem::path(options.base).stem().string();
     }
     impl->type_name = most_common_type(*base);
+    impl->files     = { options.base };
 
     HostLora lora;
     if (sidecar) {
@@ -132,6 +135,22 @@ std::string Engine::type_name() const {
 }
 std::string Engine::name() const {
     return impl_->name;
+}
+
+void Engine::fail_not_finite() const {
+    for (const std::string & path : impl_->files) {
+        const GgufReader file = GgufReader::open(path);
+        for (const GgufTensor & tensor : file.tensors()) {
+            if (!all_finite(tensor)) {
+                throw Error(ErrorKind::format,
+                            in_quotes(path, 1024) + ": tensor " + in_quotes(tensor.name) +
+                                " holds a value that is not finite",
+                            "the file is damaged, or training diverged; fetch or make it again");
+            }
+        }
+    }
+    throw Error(ErrorKind::format, "logits: they are not finite, though all weights are",
+                "values overflow on the way; try -ctk f32");
 }
 
 const Method & Engine::method(const std::string & name) const {

@@ -49,6 +49,10 @@ class Engine {
     // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.
     const Method & method(const std::string & name) const;
 
+    // For logits that are not finite: throws Error(format) naming the first tensor of the files that is not either. The weights
+    // are not looked through when they are loaded, because that would read all of a large file.
+    [[noreturn]] void fail_not_finite() const;
+
     struct Impl;
     explicit Engine(std::unique_ptr<Impl> impl); // see engine_impl.h
 

@@ -23,6 +23,7 @@ struct Engine::Impl {
     std::map<std::string, std::unique_ptr<Method>> methods;
     std::string                                    own_method = "plain";
     std::string                                    name, type_name;
+    std::vector<std::string>                       files; // that the weights come from
     double                                         load_ms = 0;
 
     // modules, token_rows: null when there are none. The store is loaded.

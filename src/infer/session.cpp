@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "gguf/finite.h"
 #include "infer/trace.h"
 #include "method/decode.h"
 #include "text/stream_decoder.h"
@@ -133,8 +134,11 @@ Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tok
 // Draws the next token of one sequence and decides whether its answer is complete.
 void Session::Impl::take_token(Growing & one, const float * logits, const GenerateOptions & wanted,
                                const TokenCallback & on_token) {
-    Answer &      answer = one.answer;
-    const int32_t token  = one.sampler.sample(logits, engine->config().n_vocab);
+    Answer & answer = one.answer;
+    if (!all_finite(logits, size_t(engine->config().n_vocab))) {
+        engine->fail_not_finite();
+    }
+    const int32_t token = one.sampler.sample(logits, engine->config().n_vocab);
     answer.tokens.push_back(token);
 
     std::string piece;

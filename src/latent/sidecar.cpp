@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "gguf/finite.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
@@ -75,8 +76,11 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
         }
     }
     if (config.interval_start >= config.interval_end || config.interval_end > config.base.block_count) {
-        fail("interval [" + std::to_string(config.interval_start) + ", " + std::to_string(config.interval_end) +
-             ") does not lie in the " + std::to_string(config.base.block_count) + " layers of the base");
+        const std::string n_layers = std::to_string(config.base.block_count);
+        throw Error(ErrorKind::format,
+                    origin + ": interval [" + std::to_string(config.interval_start) + ", " + std::to_string(config.interval_end) +
+                        ") does not lie in the " + n_layers + " layers of the base",
+                    "an interval S:E needs 0 <= S < E <= " + n_layers);
     }
     if (config.transition != "gru" && config.transition != "overwrite") {
         fail("transition " + in_quotes(config.transition) + " is neither 'gru' nor 'overwrite'");
@@ -232,7 +236,7 @@ bool is_module_tensor(const std::string & name) {
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config) {
     std::set<std::string> known;
     const auto            check_values = [&](const GgufTensor & tensor) {
-        if (!ggml_validate_row_data(tensor.type, tensor.data, tensor.size)) {
+        if (!all_finite(tensor)) {
             throw Error(ErrorKind::format, file.path() + ": tensor " + in_quotes(tensor.name) + " holds a value that is not finite",
                         "the file is damaged, or training diverged");
         }

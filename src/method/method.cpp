@@ -15,27 +15,37 @@ std::vector<StateTensor> Method::states(Context &, const Tokens &, int) const {
     return {};
 }
 
-void check_request(const Method & method, const Context & context, const std::vector<Tokens> & prompts, int n_steps) {
+void check_steps(const Method & method, int n_steps) {
     if (n_steps < 0 || n_steps > method.max_steps()) {
-        throw Error(ErrorKind::usage, "-K " + std::to_string(n_steps) + ": out of range, " + method.name() +
-                                          " takes 0 to " + std::to_string(method.max_steps()));
+        throw Error(ErrorKind::usage,
+                    "-K " + std::to_string(n_steps) + ": out of range, " + method.name() + " takes 0 to " +
+                        std::to_string(method.max_steps()),
+                    "use -K " + std::to_string(n_steps < 0 ? 0 : method.max_steps()) +
+                        (n_steps < 0 ? " or more" : " or less"));
     }
+}
+
+void check_request(const Method & method, const Context & context, const std::vector<Tokens> & prompts, int n_steps) {
+    check_steps(method, n_steps);
     if (int(prompts.size()) > context.options().n_streams) {
         throw Error(ErrorKind::usage, std::to_string(prompts.size()) + " prompts at once: the session has room for " +
                                           std::to_string(context.options().n_streams));
     }
     for (const Tokens & prompt : prompts) {
         if (prompt.empty()) {
-            throw Error(ErrorKind::usage, "prompt: is empty");
+            throw Error(ErrorKind::usage, "prompt: it is empty", "give a question or a text to continue");
         }
         const size_t needed = prompt.size() + size_t(method.n_extra_rows(n_steps)) + 1;
         if (needed > size_t(context.n_rows())) {
+            const int n_extra = method.n_extra_rows(n_steps);
+            const int n_train = context.model().config.n_ctx_train;
             throw Error(ErrorKind::usage,
-                        "prompt: " + std::to_string(prompt.size()) + " tokens and " +
-                            std::to_string(method.n_extra_rows(n_steps)) +
-                            " latent rows leave no room for an answer in a context of " +
-                            std::to_string(context.n_rows()),
-                        "raise -c to at least " + std::to_string(needed));
+                        "prompt: " + std::to_string(prompt.size()) + " tokens" +
+                            (n_extra > 0 ? " and " + std::to_string(n_extra) + " latent rows leave" : " leave") +
+                            " no room for an answer in a context of " + std::to_string(context.n_rows()),
+                        needed <= size_t(n_train)
+                            ? "raise -c to at least " + std::to_string(needed)
+                            : "shorten the prompt: the model was trained for " + std::to_string(n_train) + " rows");
         }
         for (int32_t id : prompt) {
             if (id < 0 || id >= context.model().config.n_vocab) {

@@ -51,7 +51,10 @@ class Method {
     virtual std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const;
 };
 
-// Throws Error(usage) for an empty prompt, a K beyond max_steps(), or prompt + extra rows + 1 beyond the context.
+// Throws Error(usage) naming the range when K is outside 0 .. max_steps().
+void check_steps(const Method & method, int n_steps);
+
+// check_steps(), and throws Error(usage) for an empty prompt, or prompt + extra rows + 1 beyond the context.
 void check_request(const Method & method, const Context & context, const std::vector<Tokens> & prompts, int n_steps);
 
 } // namespace penelope

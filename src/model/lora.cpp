@@ -73,8 +73,10 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
             if (others_allowed) {
                 continue;
             }
-            throw Error(ErrorKind::format, file.path() + ": tensor " + a.name +
-                                               " is no part of a LoRA, expected names ending in .lora_a or .lora_b");
+            throw Error(ErrorKind::format,
+                        file.path() + ": tensor " + a.name +
+                            " is no part of a LoRA, expected names ending in .lora_a or .lora_b",
+                        "penelope info tells what a file is");
         }
         const std::string  base = a.name.substr(0, a.name.size() - kA.size());
         const GgufTensor * b    = file.find_tensor(base + kB);

@@ -1,0 +1,168 @@
+// What a user can get wrong between backbone, sidecar and question: one Error each that names what is wrong.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "base/error.h"
+#include "gguf/finite.h"
+#include "gguf/keys.h"
+#include "infer/session.h"
+#include "support/errors.h"
+#include "support/golden.h"
+
+#include <ggml-cpp.h>
+
+#include <cmath>
+#include <functional>
+
+using namespace penelope;
+using penelope::test::contains;
+using penelope::test::error_of;
+using penelope::test::GoldenCase;
+
+namespace {
+
+const GoldenCase & golden() {
+    static const GoldenCase last("last");
+    return last;
+}
+
+struct Opened {
+    ggml_context_ptr tensors;
+    gguf_context_ptr gguf;
+};
+
+Opened open_gguf(const std::string & path) {
+    ggml_context * tensors = nullptr;
+    Opened         file;
+    file.gguf.reset(gguf_init_from_file(path.c_str(), { false, &tensors }));
+    file.tensors.reset(tensors);
+    REQUIRE(file.gguf);
+    return file;
+}
+
+// A copy of `path` whose keys and values `edit` has changed, without the tensor `left_out`.
+std::string edited(const std::string & path, const std::function<void(Opened &)> & edit,
+                   const std::string & left_out = "") {
+    Opened file = open_gguf(path);
+    edit(file);
+    const gguf_context_ptr copy(gguf_init_empty());
+    gguf_set_kv(copy.get(), file.gguf.get());
+    for (ggml_tensor * t = ggml_get_first_tensor(file.tensors.get()); t; t = ggml_get_next_tensor(file.tensors.get(), t)) {
+        // The context begins with the tensor that holds all data; it is not one of the file.
+        if (t->name != left_out && gguf_find_tensor(file.gguf.get(), t->name) >= 0) {
+            gguf_add_tensor(copy.get(), t);
+        }
+    }
+    static int        n_files = 0;
+    const std::string target  = golden().file("edited-" + std::to_string(n_files++) + ".gguf");
+    REQUIRE(gguf_write_to_file(copy.get(), target.c_str(), false));
+    return target;
+}
+
+std::string with_nan(const std::string & path, const char * name) {
+    return edited(path, [&](Opened & file) {
+        ggml_tensor * tensor = ggml_get_tensor(file.tensors.get(), name);
+        REQUIRE(tensor);
+        REQUIRE(tensor->type == GGML_TYPE_F32);
+        static_cast<float *>(tensor->data)[5] = std::nanf("");
+    });
+}
+
+// What loading says; the answer to a question as well when loading says nothing.
+Error answer_error(const std::string & base, const std::string & sidecar) {
+    return error_of([&] {
+        LoadOptions load;
+        load.base    = base;
+        load.sidecar = sidecar;
+        SessionOptions options;
+        options.n_ctx = 128;
+        Session(Engine::load(load), options).generate(golden().prompt_ids(0), {});
+    });
+}
+
+Error sidecar_error(const std::function<void(Opened &)> & edit, const std::string & left_out = "") {
+    const Error error = answer_error(golden().backbone(), edited(golden().sidecar(), edit, left_out));
+    CHECK(error.kind == ErrorKind::format);
+    CHECK(!error.hint.empty());
+    return error;
+}
+
+void nothing(Opened &) {}
+
+} // namespace
+
+TEST_CASE("an unchanged copy answers") {
+    LoadOptions load;
+    load.base    = edited(golden().backbone(), nothing);
+    load.sidecar = edited(golden().sidecar(), nothing);
+    SessionOptions options;
+    options.n_ctx = 128;
+    CHECK_FALSE(Session(Engine::load(load), options).generate(golden().prompt_ids(0), {}).tokens.empty());
+}
+
+TEST_CASE("an interval outside the base") {
+    const Error error =
+        sidecar_error([](Opened & file) { gguf_set_val_u32(file.gguf.get(), "penelope.interval.end", 7); });
+    CHECK(contains(error.message(), "interval [4, 7) does not lie in the 6 layers"));
+}
+
+TEST_CASE("a tensor of the sidecar is missing") {
+    const Error error = sidecar_error(nothing, "penelope.memory.gru.hidden.bias");
+    CHECK(contains(error.message(), "penelope.memory.gru.hidden.bias"));
+    CHECK(contains(error.message(), "missing"));
+}
+
+TEST_CASE("a tensor of the sidecar has another shape") {
+    const Error error = sidecar_error([](Opened & file) {
+        ggml_tensor * tensor = ggml_get_tensor(file.tensors.get(), "penelope.readout.anchor"); // [d, q]
+        std::swap(tensor->ne[0], tensor->ne[1]);
+        tensor->nb[1] = tensor->nb[0] * size_t(tensor->ne[0]);
+    });
+    CHECK(contains(error.message(), "penelope.readout.anchor"));
+    CHECK(contains(error.message(), "[64, 2]"));
+    CHECK(contains(error.message(), "[2, 64]"));
+}
+
+TEST_CASE("a value that is not finite is found and its tensor named") {
+    for (const char * name : { "penelope.time.out.weight", "blk.3.ffn_up.weight.lora_b" }) {
+        CAPTURE(name);
+        const Error error = answer_error(golden().backbone(), with_nan(golden().sidecar(), name));
+        CHECK(error.kind == ErrorKind::format);
+        CHECK(contains(error.message(), name));
+        CHECK(contains(error.message(), "not finite"));
+    }
+    // In a backbone it shows in the logits.
+    for (const char * name : { "blk.2.ffn_down.weight", "blk.5.attn_q.weight", "output_norm.weight" }) {
+        for (const std::string & sidecar : { std::string(), golden().sidecar() }) {
+            CAPTURE(name);
+            const Error error = answer_error(with_nan(golden().backbone(), name), sidecar);
+            CHECK(error.kind == ErrorKind::format);
+            CHECK(contains(error.message(), name));
+            CHECK(contains(error.message(), "not finite"));
+            CHECK(!error.hint.empty());
+        }
+    }
+}
+
+TEST_CASE("a question that cannot be asked") {
+    LoadOptions load;
+    load.base    = golden().backbone();
+    load.sidecar = golden().sidecar();
+    SessionOptions options;
+    options.n_ctx = 128;
+    Session         session(Engine::load(load), options);
+    GenerateOptions generate;
+    generate.n_steps = 9;
+    const auto ask   = [&](const std::vector<int32_t> & prompt) {
+        const Error error = error_of([&] { session.generate(prompt, generate); });
+        CHECK(error.kind == ErrorKind::usage);
+        CHECK(!error.hint.empty());
+        return error;
+    };
+    CHECK(contains(ask(golden().prompt_ids(0)).message(), "-K 9: out of range, penelope takes 0 to 8"));
+    generate.n_steps = 3;
+    CHECK(contains(ask({}).message(), "empty"));
+    CHECK(contains(ask(std::vector<int32_t>(118, 5)).message(), "118 tokens and 10 latent rows"));
+    CHECK(ask(std::vector<int32_t>(118, 5)).hint == "raise -c to at least 129");
+    CHECK(contains(ask(std::vector<int32_t>(600, 5)).hint, "shorten the prompt"));
+}
