@@ -118,8 +118,10 @@ class Bench {
 
 Context & Bench::new_context(int n_rows) {
     if (n_rows > engine_->config().n_ctx_train) {
-        throw Error(ErrorKind::usage, "bench: " + std::to_string(n_rows) + " rows, but the model was made for " +
-                                          std::to_string(engine_->config().n_ctx_train));
+        throw Error(ErrorKind::usage,
+                    "bench: " + std::to_string(n_rows) + " rows, but the model was trained for " +
+                        std::to_string(engine_->config().n_ctx_train),
+                    "use a smaller --prompt or --gen");
     }
     ContextOptions context;
     context.n_rows    = n_rows;

@@ -40,7 +40,7 @@ class Chat {
               options, options.given("latent-steps") ? static_cast<int>(options.integer("latent-steps")) : -1)),
           conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")) {
         check_sampling(generate_.sampling);
-        require_latent_steps(session.engine(), generate_.n_steps);
+        check_way(session.engine(), generate_.method, generate_.n_steps);
     }
 
     int loop();
@@ -120,7 +120,7 @@ void Chat::set(const std::string & name, const std::string & value) {
             }
         }
         if (name == "K") {
-            require_latent_steps(session_.engine(), static_cast<int>(checked.integer(option)));
+            check_way(session_.engine(), generate_.method, static_cast<int>(checked.integer(option)));
             generate_.n_steps = static_cast<int>(checked.integer(option));
         } else if (name == "temp") {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));
@@ -165,7 +165,7 @@ void Chat::command(const std::string & line) {
         terminal_.note("forgotten");
     } else if (name == "/regen") {
         if (!conversation_.drop_answer()) {
-            throw UsageError("/regen: there is no answer yet");
+            throw UsageError("/regen: there is no answer yet", "ask something first");
         }
         if (generate_.sampling.temperature > 0) {
             ++generate_.sampling.seed; // the same seed would give the same answer
@@ -177,10 +177,12 @@ void Chat::command(const std::string & line) {
         show_stats();
     } else if (name == "/save") {
         const bool        force = first == "--force";
-        const std::string path  = force ? second : first;
-        if (path.empty()) {
+        const std::string word  = force ? first : name;
+        const size_t      start = line.find_first_not_of(" \t", line.find(word) + word.size());
+        if (start == std::string::npos) {
             throw UsageError("/save: the file name is missing", "/save FILE");
         }
+        const std::string path = line.substr(start, line.find_last_not_of(" \t") + 1 - start);
         write_file(path, conversation_.transcript(), force);
         terminal_.note("saved " + path);
     } else {

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 
 namespace penelope {
@@ -102,15 +103,11 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
     return result;
 }
 
-void write_predictions(const Options & options, const std::vector<Evaluation> & runs) {
-    if (!options.given("predictions")) {
-        return;
-    }
-    std::string lines;
+void write_predictions(AtomicFile & file, const std::vector<Evaluation> & runs) {
     for (size_t i = 0; i < runs.size(); i++) {
-        lines += prediction_lines(runs[i], i + 1);
+        file.write(prediction_lines(runs[i], i + 1));
     }
-    write_file(options.text("predictions"), lines, options.flag("force"));
+    file.commit();
 }
 
 // Mean and spread over the runs, each at the K its file names.
@@ -155,6 +152,12 @@ int cmd_eval(const Options & options, Terminal & terminal) {
                     "give --task");
     }
 
+    // Refused before the questions are asked: the work would be lost.
+    std::optional<AtomicFile> predictions;
+    if (options.given("predictions")) {
+        predictions.emplace(options.text("predictions"), options.flag("force"));
+    }
+
     std::vector<std::string> adapters = seed_runs(options);
     if (adapters.empty()) {
         adapters.push_back(""); // what --sidecar and --lora name
@@ -168,7 +171,9 @@ int cmd_eval(const Options & options, Terminal & terminal) {
             table.push_back(table_row(name.empty() ? runs.back().method : name, s));
         }
     }
-    write_predictions(options, runs);
+    if (predictions) {
+        write_predictions(*predictions, runs);
+    }
 
     if (options.flag("json")) {
         for (const Evaluation & run : runs) {

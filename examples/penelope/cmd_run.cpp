@@ -154,7 +154,8 @@ int cmd_run(const Options & options, Terminal & terminal) {
 
     const std::shared_ptr<const Engine> engine  = load_engine(options, terminal);
     const int                           deepest = steps.empty() ? -1 : steps.back();
-    require_latent_steps(*engine, deepest);
+    check_way(*engine, generate.method, deepest);
+    files.check(*engine);
     const size_t         n_streams = batch && steps.size() <= 1 ? std::min(group_size, prompts.size()) : 1;
     Session              session(engine, session_options(options, static_cast<int>(n_streams)));
     const InterruptWatch watch = watch_session(session);

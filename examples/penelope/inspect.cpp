@@ -14,6 +14,14 @@ InspectionFiles::InspectionFiles(const Options & options) {
     }
 }
 
+void InspectionFiles::check(const Engine & engine) const {
+    if ((trace_ || dump_) && engine.sidecar() == nullptr) {
+        throw Error(ErrorKind::usage,
+                    std::string(trace_ ? "--trace" : "--dump") + ": there are no latent steps to look into",
+                    "give a sidecar with --sidecar FILE");
+    }
+}
+
 void InspectionFiles::add(Session & session, const std::vector<int32_t> & prompt, const OrderedJson & id, int n_steps) {
     if (trace_) {
         for (const TraceStep & step : session.trace(prompt, n_steps)) {

@@ -18,6 +18,9 @@ class InspectionFiles {
     // Opens what --trace and --dump name; an existing file needs --force.
     explicit InspectionFiles(const Options & options);
 
+    // Throws Error(usage) when there will be nothing to write: the model has no latent steps.
+    void check(const Engine & engine) const;
+
     // Adds a prompt: every one to the trace, the first one to the dump. Does nothing without the two options.
     void add(Session & session, const std::vector<int32_t> & prompt, const OrderedJson & id, int n_steps);
 

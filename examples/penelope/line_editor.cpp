@@ -195,7 +195,12 @@ LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vecto
     : impl_(std::make_unique<Impl>()) {
     impl_->on_terminal = terminal.in_is_tty();
     impl_->completions = std::move(completions);
-    impl_->prompt      = terminal.color_out() ? "\1\033[1;32m\1" + prompt + "\1\033[0m\1" : std::move(prompt);
+    if (terminal.color_out() && !prompt.empty()) {
+        // libedit prints an escape sequence together with the character that follows it, and none at the end.
+        prompt.insert(prompt.size() - 1, "\1\033[0m\1");
+        prompt.insert(0, "\1\033[1;32m\1");
+    }
+    impl_->prompt = std::move(prompt);
     if (impl_->on_terminal) {
         impl_->start(terminal);
     }

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
+#include "method/method.h"
 
 #include <algorithm>
 #include <charconv>
@@ -118,10 +119,15 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
     return load_with(load, options, terminal);
 }
 
-void require_latent_steps(const Engine & engine, int n_steps) {
-    if (n_steps > 0 && engine.sidecar() == nullptr) {
-        throw Error(ErrorKind::usage, "-K " + std::to_string(n_steps) + ": latent steps need a sidecar",
+void check_way(const Engine & engine, const std::string & method, int n_steps) {
+    if (engine.sidecar() == nullptr && (n_steps > 0 || method == "cot")) {
+        throw Error(ErrorKind::usage,
+                    n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
+                                : "--cot: visible steps need a sidecar",
                     "give one with --sidecar FILE");
+    }
+    if (n_steps >= 0) {
+        check_steps(engine.method(method), n_steps);
     }
 }
 

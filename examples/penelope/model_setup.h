@@ -15,8 +15,9 @@ namespace penelope {
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & adapter);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
-// Throws Error(usage) when latent steps are asked of a model without a sidecar.
-void require_latent_steps(const Engine & engine, int n_steps);
+// Throws Error(usage) when the model cannot answer in this way ("cot", "" for its own) or not in so many latent steps; -1:
+// as many as it takes by default.
+void check_way(const Engine & engine, const std::string & method, int n_steps);
 
 // While the result lives, Ctrl-C cancels what the session generates.
 InterruptWatch watch_session(Session & session);
@@ -26,7 +27,7 @@ ggml_type       parse_kv_type(const std::string & name);
 SessionOptions  session_options(const Options & options, int n_streams);
 SamplingOptions sampling_options(const Options & options);
 
-// n_steps -1: the sidecar's default. Throws UsageError for --cot without a sidecar.
+// n_steps -1: the sidecar's default.
 GenerateOptions generate_options(const Options & options, int n_steps);
 
 } // namespace penelope

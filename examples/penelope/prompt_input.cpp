@@ -28,12 +28,12 @@ std::string read_file(const std::string & path) {
         return read_all(std::cin, "standard input");
     }
     if (std::filesystem::is_directory(path)) {
-        throw Error(ErrorKind::io, in_quotes(path) + ": is a directory");
+        throw Error(ErrorKind::io, in_quotes(path) + ": is a directory", "give the path of a file");
     }
     std::ifstream in(path, std::ios::binary);
     if (!in) {
         throw Error(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io,
-                    in_quotes(path) + ": " + std::strerror(errno));
+                    in_quotes(path) + ": " + std::strerror(errno), "check the path");
     }
     return read_all(in, path);
 }
@@ -49,6 +49,22 @@ std::string without_last_newline(std::string text) {
     return text;
 }
 
+constexpr const char * line_hint = "each line is an object such as {\"id\": 1, \"question\": \"...\"}";
+
+Json parse_line(const std::string & line, const std::string & origin) {
+    try {
+        return parse_json(line, origin);
+    } catch (const Error & error) {
+        // The text is one line, and origin says which.
+        std::string       message = error.message();
+        const std::string first   = origin + ": line 1, ";
+        if (message.rfind(first, 0) == 0) {
+            message.replace(0, first.size(), origin + ", ");
+        }
+        throw Error(error.kind, message, line_hint);
+    }
+}
+
 std::vector<PromptInput> read_batch(const std::string & path) {
     const std::string        name = path == "-" ? "standard input" : path;
     std::istringstream       in(read_file(path));
@@ -60,22 +76,20 @@ std::vector<PromptInput> read_batch(const std::string & path) {
             continue;
         }
         const std::string                origin = name + ", line " + std::to_string(n_line);
-        const Json                       object = parse_json(line, origin);
+        const Json                       object = parse_line(line, origin);
         const std::optional<std::string> prompt =
             object.is_object() ? json_find<std::string>(object, "prompt", origin) : std::nullopt;
         const std::optional<std::string> question =
             object.is_object() ? json_find<std::string>(object, "question", origin) : std::nullopt;
         if (!prompt && !question) {
-            throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"",
-                        "each line is an object such as {\"id\": 1, \"question\": \"...\"}");
+            throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"", line_hint);
         }
         const bool has_id = object.contains("id") && !object["id"].is_null();
         prompts.push_back(
             { has_id ? OrderedJson(object["id"]) : OrderedJson(prompts.size()), prompt ? *prompt : *question });
     }
     if (prompts.empty()) {
-        throw Error(ErrorKind::format, name + ": no questions in it",
-                    "one JSON object a line: {\"id\": 1, \"question\": \"...\"}");
+        throw Error(ErrorKind::format, name + ": no questions in it", line_hint);
     }
     return prompts;
 }

@@ -8,7 +8,7 @@ import unittest
 
 from support import ModelTest, Pty, run, without_escapes
 
-PROMPT = r"\x1b\[\?2004h[^>]*> "
+PROMPT = r"\x1b\[\?2004h[^>]*>(?:\x1b\[0m)? "
 
 
 class ChatTest(ModelTest):
@@ -51,8 +51,8 @@ class ChatTest(ModelTest):
         self.assertIn("| 2 tokens", self.ask(chat, "x"))
         self.assertIn("error: --temp: 'hot'", self.ask(chat, "/set temp hot"))
         self.assertIn("not a setting", self.ask(chat, "/set colour blue"))
-        self.ask(chat, "/set K 99")
-        self.assertRegex(self.ask(chat, "x"), r"error: .*99")
+        self.assertRegex(self.ask(chat, "/set K 99"), r"error: -K 99: out of range.*0 to 8")
+        self.assertIn("penelope, K = 1 |", self.ask(chat, "x"))
         self.ask(chat, "/set K 2")
         self.assertIn("penelope, K = 2 |", self.ask(chat, "x"))
 
@@ -84,6 +84,9 @@ class ChatTest(ModelTest):
         self.assertEqual([line["role"] for line in lines], ["user", "assistant"])
         self.assertEqual(lines[0]["content"], "Tom is")
         self.assertEqual(lines[1]["K"], 3)
+        spaced = self.work / "our talk.jsonl"
+        self.ask(chat, f"/save  {spaced} ")
+        self.assertEqual(spaced.read_text(), path.read_text())
         self.assertIn("exists", self.ask(chat, f"/save {path}"))
         self.assertNotIn("exists", self.ask(chat, f"/save --force {path}"))
 
@@ -119,6 +122,12 @@ class ChatTest(ModelTest):
         self.ask(chat, f"/save {path}")
         contents = [json.loads(line)["content"] for line in path.read_text().splitlines()][::2]
         self.assertEqual(contents, ["héllo 中文"] * 2)
+
+    def test_colour_ends_with_the_prompt(self):
+        terminal = Pty("chat", "-m", self.model.base, "--sidecar", self.model.sidecar, "-n", 2)
+        self.addCleanup(terminal.close)
+        terminal.expect("leaves")
+        terminal.expect(r"\x1b\[1;32m>\x1b\[0m ")
 
     def test_no_color(self):
         terminal = Pty("chat", "-m", self.model.base, "--sidecar", self.model.sidecar, "-n", 2, env={"NO_COLOR": "1"})

@@ -120,6 +120,8 @@ class EvalTest(ModelTest):
                            (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", strange), "give --task"),
                            (("--data", self.data, "--cot", "-K", 3), "takes no latent steps")):
             self.error(1, said, *base, *args)
+        # Refused before the questions are asked: nothing was loaded, so a base that is none does not matter.
+        self.error(1, "wrong.jsonl.*exists", "eval", "-m", empty, "--data", self.data, "--predictions", wrong)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ class BatchTest(ModelTest):
 
     def test_bad_files(self):
         path = self.work / "bad.jsonl"
-        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1"), ("", "no questions"),
+        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1, column 2: "), ("", "no questions"),
                               ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", "line 1: neither")):
             path.write_text(text)
             self.error(1, pattern, "run", "-m", self.model.base, "--batch", path)
@@ -148,12 +148,13 @@ class ErrorTest(ModelTest):
     def test_wrong_requests(self):
         base = ("run", "-m", self.model.base)
         latent = (*base, "--sidecar", self.model.sidecar)
-        self.error(1, "9.*8", *latent, "-p", "x", "-K", 9)
+        self.error(1, "9.*8(.|\n)*use -K 8 or less", *latent, "-p", "x", "-K", 9)
         self.error(1, "latent steps need a sidecar", *base, "-p", "x", "-K", 1)
         self.error(1, "empty", *base, "-p", "")
-        self.error(1, r"error: .*\d+.*512", *base, "-p", "x " * 1000)
+        self.error(1, r"error: .*\d+.*512(.|\n)*shorten the prompt", *base, "-p", "x " * 1000)
+        self.error(1, r"tokens and 10 latent rows .* context of 8(.|\n)*raise -c to at least \d+", *latent, "-p", "x", "-c", 8)
         self.error(1, r"600.*512", *base, "-p", "x", "-c", 600)
-        self.error(1, "cot", *base, "-p", "x", "--cot")
+        self.error(1, "--cot: visible steps need a sidecar", *base, "-p", "x", "--cot")
         self.error(1, "nowhere", *base, "-p", "x", "--device", "nowhere")
         self.error(1, "base.gguf", "run", "-m", self.model.base, "--sidecar", self.model.base, "-p", "x")
         self.error(1, "sidecar", "run", "-m", self.model.sidecar, "-p", "x")
@@ -212,9 +213,9 @@ class InspectTest(ModelTest):
 
     def test_needs_a_sidecar_and_leaves_nothing(self):
         path = self.work / "trace.jsonl"
-        done = run("run", "-m", self.model.base, "-p", "x", "-n", 1, "--trace", path)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(list(self.work.iterdir()), [])
+        for option in ("--trace", "--dump"):
+            self.error(1, f"{option}: there are no latent steps", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
+            self.assertEqual(list(self.work.iterdir()), [])
 
 
 class InterruptTest(ModelTest):
