@@ -39,7 +39,8 @@ template <typename T> std::pair<T, T> parse_pair(const std::string & flag, const
         return result.ec == std::errc() && result.ptr == part.data() + part.size() && !(value < T{});
     };
     if (middle == std::string::npos || !read(text.substr(0, middle), pair.first) || !read(text.substr(middle + 1), pair.second)) {
-        throw UsageError(flag + ": '" + text + "' is not two numbers with '" + separator + "' between them");
+        throw UsageError(flag + ": '" + text + "' is not two numbers with '" + separator + "' between them",
+                         flag == "--interval" ? "--interval 11:16 repeats the layers 11 to 15" : "--rates 2e-5,1e-4");
     }
     return pair;
 }
@@ -47,6 +48,10 @@ template <typename T> std::pair<T, T> parse_pair(const std::string & flag, const
 // With --resume, what the flags do not say is what the run was started with.
 Options with_run_config(Options options) {
     const std::string path = (fs::path(options.required("out")) / "config.toml").string();
+    if (options.flag("resume") && !fs::exists(path) && !options.given("data")) {
+        throw Error(ErrorKind::usage, options.text("out") + ": holds no run to continue",
+                    "check --out, or start a run without --resume");
+    }
     if (!options.flag("resume") || !fs::exists(path)) {
         return options;
     }
@@ -164,7 +169,8 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
     }
     text += "\ndevice\n  " + backend.device().name +
             (plan.missing_operations.empty() ? ": runs every operation" : ": cannot run " + join(plan.missing_operations, ", ")) + "\n";
-    text += "the first example; what it has to learn stands between the marks\n" + plan.sample_prompt + "[[" + plan.sample_target + "]]";
+    text += "prompt of the first example\n" + plan.sample_prompt + (plan.sample_prompt.back() == '\n' ? "" : "\n") +
+            "what it has to learn\n" + plan.sample_target;
     terminal.line(text);
 }
 

@@ -133,7 +133,7 @@ class Runs(Trained):
         self.assertFalse((self.root / "dry").exists())
         text = self.train(*self.latent("penelope", "--dry-run"), out="dry")
         self.assertIn("K=1 u=1: 3 updates", text.stdout)
-        self.assertIn("[[", text.stdout)
+        self.assertRegex(text.stdout, r"prompt of the first example\n(.|\n)*\nwhat it has to learn\n")
 
     def test_gradients_are_written_under_the_names_of_the_reference(self):
         path = self.root / "gradients.safetensors"
@@ -224,6 +224,9 @@ class Refusals(Trained):
         self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1)))
         self.assertIn("--full", self.refused("--init-random", self.root / "shape.toml", "--method", "cot"))
         self.assertIn("--method", self.refused("-m", self.base, code=2))
+        none = run("train", "--resume", "--out", self.root / "nothing")
+        self.assertEqual(none.returncode, 1)
+        self.assertIn("holds no run to continue", none.stderr)
         self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base))
 
     def test_examples_that_do_not_fit_are_refused_or_left_out_on_request(self):
