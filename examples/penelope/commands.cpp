@@ -23,7 +23,7 @@ const std::vector<Command> & command_table() {
           "its\n"
           "template and thought about in K latent steps; without one the text is continued as it is.\n",
           "penelope run -m base.gguf -p \"The capital of France is\" -n 16\n"
-          "penelope run -m base.gguf --sidecar listops.gguf -K 5 -p \"[MAX 3 [MIN 4 7] 2]\"\n"
+          "penelope run -m base.gguf --sidecar listops.gguf -K 5 -p \"Evaluate: [MAX 3 [MIN 4 7] 2]\"\n"
           "penelope run -m base.gguf --sidecar listops.gguf --batch test.jsonl > answers.jsonl\n",
           cmd_run },
         { "chat", "Talk to a model", "-m BASE [--sidecar FILE] [options]",
