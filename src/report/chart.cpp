@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace penelope {
 
@@ -114,7 +115,7 @@ class Plot {
                text_at(right() - 4, y(level.y) - 5, level.name, "text-anchor=\"end\" fill=\"#666\" font-size=\"11\"");
     }
 
-    std::string curve(const Series & series, const Line & line, bool markers) const {
+    std::string curve(const Series & series, const Line & line, bool markers) {
         std::string path, dots, labels;
         for (const ChartPoint & p : series.points) {
             if (!shows(p)) {
@@ -124,8 +125,8 @@ class Plot {
             if (markers) {
                 dots += "<circle cx=\"" + px(x(p.x)) + "\" cy=\"" + px(y(p.y)) + "\" r=\"3.5\"/>\n";
             }
-            if (!p.label.empty()) {
-                labels += text_at(x(p.x) + 6, y(p.y) - 6, p.label, "font-size=\"11\"");
+            if (!p.label.empty() && has_room(x(p.x), y(p.y), p.label)) {
+                labels += text_at(x(p.x) + 6, y(p.y) + 13, p.label, "font-size=\"11\"");
             }
         }
         if (path.empty()) {
@@ -136,9 +137,21 @@ class Plot {
     }
 
   private:
-    const Axis & x_;
-    const Axis & y_;
-    double       top_;
+    // Whether a label there leaves those before it readable; it counts among them then.
+    bool has_room(double left, double base, const std::string & label) {
+        for (const auto & [other, other_base] : labels_) {
+            if (std::fabs(left - other) < text_width(label) + 4 && std::fabs(base - other_base) < 12) {
+                return false;
+            }
+        }
+        labels_.emplace_back(left, base);
+        return true;
+    }
+
+    const Axis &                           x_;
+    const Axis &                           y_;
+    double                                 top_;
+    std::vector<std::pair<double, double>> labels_; // where they start
 };
 
 } // namespace
@@ -160,7 +173,7 @@ std::string draw_chart(const Chart & chart) {
 
     std::string  legend;
     const double top = draw_legend(chart.series, legend);
-    const Plot   plot(x_axis, y_axis, top);
+    Plot         plot(x_axis, y_axis, top);
     const double height = plot.bottom() + kBottom;
     std::string  svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " + px(kWidth) + " " + px(height) +
                       "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace penelope {
@@ -150,6 +151,52 @@ Series by_depth(const ScoredMethod & method) {
     return series;
 }
 
+// Mean over the runs, each at its own K, of the questions of one depth.
+Series by_question_depth(const ScoredMethod & method) {
+    std::map<int, std::vector<double>> shares;
+    for (const Evaluation & run : method.runs) {
+        for (const DepthScore & d : chosen_score(run).by_depth) {
+            shares[d.depth].push_back(100 * d.em);
+        }
+    }
+    Series series{method.label, {}};
+    for (const auto & [depth, values] : shares) {
+        series.points.push_back({double(depth), spread(values).mean});
+    }
+    return series;
+}
+
+// Empty when the questions are all of one depth.
+std::string question_depth_table(const std::vector<ScoredMethod> & methods) {
+    std::set<int> depths;
+    for (const ScoredMethod & method : methods) {
+        for (const ChartPoint & p : by_question_depth(method).points) {
+            depths.insert(int(p.x));
+        }
+    }
+    if (depths.size() < 2) {
+        return "";
+    }
+    std::string head = "| method |", line = "|---|", rows;
+    for (int depth : depths) {
+        head += " " + std::to_string(depth) + " |";
+        line += "---:|";
+    }
+    for (const ScoredMethod & method : methods) {
+        std::map<int, double> cells;
+        for (const ChartPoint & p : by_question_depth(method).points) {
+            cells[int(p.x)] = p.y;
+        }
+        rows += "| " + in_cell(method.label) + " |";
+        for (int depth : depths) {
+            const auto cell = cells.find(depth);
+            rows += (cell == cells.end() ? "" : " " + fixed(cell->second, 1)) + " |";
+        }
+        rows += "\n";
+    }
+    return "## Exact match (%) by depth of the question\n\n" + head + "\n" + line + "\n" + rows;
+}
+
 Series by_latency(const ScoredMethod & method) {
     Series series{method.label, {}};
     for (const ChartPoint & depth : by_depth(method).points) {
@@ -245,6 +292,15 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
     }
     page.add("depth", depth);
     page.add("latency", latency);
+
+    if (const std::string table = question_depth_table(methods); !table.empty()) {
+        page.add(table);
+        Chart question{"Exact match against the depth of the question", "depth", "exact match (%)", {false, true, true}, {}, true, {}, {}};
+        for (const ScoredMethod & method : methods) {
+            question.series.push_back(by_question_depth(method));
+        }
+        page.add("question-depth", question);
+    }
 }
 
 } // namespace

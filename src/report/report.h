@@ -1,5 +1,6 @@
-// Runs and evaluations for people: a Markdown page with the results of the methods in the shape of the paper's table, a table of
-// the training runs, and charts of loss and exact match over the updates, of exact match against K and against latency.
+// Runs and evaluations for people: a Markdown page with the results of the methods in the shape of the paper's table, a
+// table of the training runs, and charts of loss and exact match over the updates, and of exact match against K, latency
+// and the depth of the question.
 #pragma once
 
 #include <string>

@@ -34,10 +34,20 @@ void check_answers(const Task & task, const std::vector<Example> & examples) {
     }
 }
 
+int depth_of(const Task & task, const Example & example) {
+    for (const auto & [name, value] : task.facets(example)) {
+        if (name == "depth") {
+            return std::stoi(value);
+        }
+    }
+    return -1;
+}
+
 Prediction predict(const Task & task, const Example & example, const Answer & answer) {
     Prediction p;
     p.id                 = example.id;
     p.n_steps            = answer.n_steps;
+    p.depth              = depth_of(task, example);
     p.question           = example.question;
     p.text               = answer.text;
     p.extracted          = task.extract(answer.text);
@@ -55,6 +65,7 @@ Prediction predict(const Task & task, const Example & example, const Answer & an
 std::vector<Score> score(const std::vector<Prediction> & predictions) {
     std::map<int, Score>               by_steps;
     std::map<int, std::vector<double>> latencies;
+    std::map<int, std::map<int, DepthScore>> depths; // by K, then depth
     for (const Prediction & p : predictions) {
         Score & s = by_steps[p.n_steps];
         s.n_steps = p.n_steps;
@@ -66,11 +77,19 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
             latencies[p.n_steps].push_back(p.latency_ms);
         }
         s.layer_applications = std::max(s.layer_applications, p.layer_applications);
+        if (p.depth >= 0) {
+            DepthScore & d = depths[p.n_steps].emplace(p.depth, DepthScore{ p.depth, 0, 0.0 }).first->second;
+            d.n++;
+            d.em += p.correct;
+        }
     }
     std::vector<Score> scores;
     for (auto & [steps, s] : by_steps) {
         for (double * sum : { &s.em, &s.parsed, &s.output_tokens }) {
             *sum /= double(s.n);
+        }
+        for (const auto & [depth, d] : depths[steps]) {
+            s.by_depth.push_back({ depth, d.n, d.em / double(d.n) });
         }
         if (const auto timed = latencies.find(steps); timed != latencies.end()) {
             const Spread latency = spread(timed->second);

@@ -25,12 +25,20 @@ struct EvaluateOptions {
 struct Prediction {
     std::string id;
     int         n_steps = 0;
+    int         depth   = -1; // of the question, as the task counts it; negative: unknown
     std::string question, text, extracted, answer;
     bool        parsed = false, correct = false;
     int         n_tokens           = 0; // end token included
     double      latency_ms         = -1; // negative: this question was not timed
     int         layer_applications = 0;
     std::string finish_reason;
+};
+
+// The questions of one depth.
+struct DepthScore {
+    int    depth;
+    size_t n;
+    double em;
 };
 
 struct Score {
@@ -40,6 +48,7 @@ struct Score {
     double output_tokens = 0;                   // mean
     double latency_ms    = NAN, latency_sd = 0; // mean and spread over the timed questions; NaN: none was
     int    layer_applications = 0;              // of the longest question
+    std::vector<DepthScore> by_depth;           // ascending
 };
 
 struct Evaluation {

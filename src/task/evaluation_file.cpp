@@ -19,6 +19,10 @@ OrderedJson number_or_null(double value) {
 }
 
 OrderedJson score_json(const Score & s) {
+    OrderedJson by_depth = OrderedJson::array();
+    for (const DepthScore & d : s.by_depth) {
+        by_depth.push_back({ { "depth", d.depth }, { "n", d.n }, { "em", d.em } });
+    }
     return { { "K", s.n_steps },
              { "em", s.em },
              { "parsed", s.parsed },
@@ -26,7 +30,8 @@ OrderedJson score_json(const Score & s) {
              { "output_tokens", s.output_tokens },
              { "latency_ms", number_or_null(s.latency_ms) },
              { "latency_sd", s.latency_sd },
-             { "layer_applications", s.layer_applications } };
+             { "layer_applications", s.layer_applications },
+             { "by_depth", by_depth } };
 }
 
 Score read_score(const Json & row, const std::string & where) {
@@ -39,6 +44,9 @@ Score read_score(const Json & row, const std::string & where) {
     s.latency_ms         = json_find<double>(row, "latency_ms", where).value_or(NAN);
     s.latency_sd         = json_find<double>(row, "latency_sd", where).value_or(0.0);
     s.layer_applications = int(json_get<int64_t>(row, "layer_applications", where));
+    for (const Json & d : row.value("by_depth", Json::array())) {
+        s.by_depth.push_back({ int(json_get<int64_t>(d, "depth", where)), size_t(json_get<int64_t>(d, "n", where)), json_get<double>(d, "em", where) });
+    }
     return s;
 }
 
@@ -69,6 +77,7 @@ Prediction read_prediction(const Json & row, const std::string & where) {
     Prediction p;
     p.id                 = json_get<std::string>(row, "id", where);
     p.n_steps            = int(json_get<int64_t>(row, "K", where));
+    p.depth              = int(json_find<int64_t>(row, "depth", where).value_or(-1));
     p.correct            = json_get<bool>(row, "correct", where);
     p.parsed             = json_get<bool>(row, "parsed", where);
     p.extracted          = json_get<std::string>(row, "extracted", where);
@@ -130,6 +139,7 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
                                         { "answer", p.answer },
                                         { "text", p.text },
                                         { "question", p.question },
+                                        { "depth", p.depth >= 0 ? OrderedJson(p.depth) : OrderedJson(nullptr) },
                                         { "output_tokens", p.n_tokens },
                                         { "finish_reason", p.finish_reason },
                                         { "latency_ms", number_or_null(p.latency_ms) },

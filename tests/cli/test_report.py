@@ -39,7 +39,8 @@ class ReportTest(ModelTest):
         self.assertIn("| first | 20 |", page)
         self.assertIn("| second & last | 300 |", page)
         self.assertEqual({path.name for path in out.iterdir()},
-                         {"report.md", "loss.svg", "valid-loss.svg", "valid-exact.svg", "valid-depth.svg", "depth.svg", "latency.svg"})
+                         {"report.md", "loss.svg", "valid-loss.svg", "valid-exact.svg", "valid-depth.svg", "depth.svg", "latency.svg",
+                          "question-depth.svg"})
         for chart in result["charts"]:
             with open(chart) as file:
                 document = xml.dom.minidom.parse(file)

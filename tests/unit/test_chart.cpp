@@ -91,6 +91,18 @@ TEST_CASE("a chart draws its series, leaves out what is no number and escapes te
     CHECK(count(svg, "<g") == count(svg, "</g>"));
 }
 
+TEST_CASE("a label that would cover another is left out") {
+    Chart chart{ "t", "x", "y", {}, {}, true, {}, {} };
+    chart.series = { { "s", { { 0, 0, "K=0" }, { 1, 0.1, "K=1" }, { 50, 0, "K=2" }, { 100, 1, "K=3" } } } };
+    const std::string svg = draw_chart(chart);
+    CHECK(count(svg, "<circle") == 4);
+    CHECK(count(svg, ">K=0<") == 1);
+    CHECK(count(svg, ">K=1<") == 1);
+    CHECK(count(svg, ">K=2<") == 1);
+    chart.series[0].points[1].y = 0.01;
+    CHECK(count(draw_chart(chart), ">K=1<") == 0);
+}
+
 TEST_CASE("many names take several lines of the legend, and no two series look alike") {
     Chart chart{ "t", "x", "y", {}, {}, false, {}, {} };
     for (int i = 0; i < 14; i++) {

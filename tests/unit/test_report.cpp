@@ -29,7 +29,8 @@ std::string make_run(const TempDir & folder, const std::string & name, const std
 
 std::string result(double em, const std::string & method = "penelope") {
     return R"({"status":"ok","task":"listops","method":")" + method + R"(","results":[{"K":0,"em":0.25,"parsed":1,"n":8,"output_tokens":4,"latency_ms":2,"latency_sd":1,)" +
-           R"("layer_applications":21},{"K":3,"em":)" + std::to_string(em) + R"(,"parsed":1,"n":8,"output_tokens":4,"latency_ms":5,"latency_sd":1,"layer_applications":36}],)" +
+           R"("layer_applications":21},{"K":3,"em":)" + std::to_string(em) + R"(,"parsed":1,"n":8,"output_tokens":4,"latency_ms":5,"latency_sd":1,"layer_applications":36,)" +
+           R"("by_depth":[{"depth":1,"n":4,"em":1},{"depth":2,"n":4,"em":)" + std::to_string(2 * em - 1) + "}]}]," +
            R"("default_K":3,"best_K":3,"chance":[{"how":"outermost operator","em":0.47}]})" + "\n";
 }
 
@@ -87,6 +88,7 @@ TEST_CASE("evaluations read back as they were written") {
         s.em                 = k == 1 ? 0.75 : 0.5;
         s.n                  = 4;
         s.layer_applications = 8 + 2 * k;
+        s.by_depth           = { { 1, 2, 1.0 }, { 3, 2, 0.5 } };
         written.scores.push_back(s);
     }
     written.scores[2].latency_ms = 12.5;
@@ -108,6 +110,7 @@ TEST_CASE("predictions give the scores they came from, by run") {
             Prediction p;
             p.id         = "q" + std::to_string(i);
             p.n_steps    = 3;
+            p.depth      = i / 2;
             p.question   = "Evaluate: [MAX 1 " + std::to_string(i) + "]";
             p.answer     = "1";
             p.correct    = i < int(run);
@@ -122,6 +125,9 @@ TEST_CASE("predictions give the scores they came from, by run") {
     CHECK(read[0].scores[0].em == 0.25);
     CHECK(read[1].scores[0].em == 0.5);
     CHECK(read[0].scores[0].latency_ms == 7);
+    REQUIRE(read[1].scores[0].by_depth.size() == 2);
+    CHECK(read[1].scores[0].by_depth[0].em == 1.0);
+    CHECK(read[1].scores[0].by_depth[1].em == 0.0);
     CHECK(read[0].task == "listops");
     CHECK(read[0].default_steps == 3);
     CHECK_THROWS_WITH_AS(read_evaluations(folder.write("twice.jsonl", lines + lines)), doctest::Contains("twice"), Error);
@@ -140,7 +146,9 @@ TEST_CASE("the page has a row per label, with mean and deviation of its repetiti
     CHECK(page.find("| other | 1 | 3 | 50.00 | 100.00 | 4.00 | 5.00 ± 1.00 | 36 |") != std::string::npos);
     CHECK(page.find("47.00 % (outermost operator)") != std::string::npos);
     CHECK(page.find("| run | 1 | 2.5000 | 50.00 | 1 |") != std::string::npos);
-    CHECK(files.charts.size() == 6);
+    CHECK(page.find("| method | 1 | 2 |") != std::string::npos);
+    CHECK(page.find("| Pene\\|lope | 100.0 | 25.0 |") != std::string::npos);
+    CHECK(files.charts.size() == 7);
     for (const std::string & chart : files.charts) {
         CHECK(page.find("(" + std::filesystem::path(chart).filename().string() + ")") != std::string::npos);
         CHECK(read_bytes(chart).size() < 20000);
