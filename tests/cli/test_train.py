@@ -2,6 +2,7 @@
 
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -203,6 +204,28 @@ class Resuming(Trained):
         self.assertLess(len(self.metrics(out)), 12)
         done = self.train("--resume", out=out)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_full_disk_keeps_the_last_checkpoint(self):
+        expected = self.expected("penelope")
+        folder = self.root / "full" / "penelope"
+        args = self.arguments(*self.latent("penelope", "--eval-every", 4, "--save-every", 1), out=folder)
+        process = subprocess.Popen([BIN, *map(str, args)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "update 1/" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        kept = (folder / "checkpoint" / "last.gguf").read_bytes()
+        names = sorted(path.name for path in (folder / "checkpoint").iterdir())
+
+        def small_files():  # a write beyond the limit fails as one on a full disk does
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) // 2, len(kept) // 2))
+        done = subprocess.run([BIN, "train", "--resume", "--out", folder], env=clean_environment(), capture_output=True, text=True, preexec_fn=small_files)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("last.gguf", done.stderr)
+        self.assertEqual((folder / "checkpoint" / "last.gguf").read_bytes(), kept)
+        self.assertEqual(sorted(path.name for path in (folder / "checkpoint").iterdir()), names)
+        self.train_ok("--resume", out=folder)
+        self.assertEqual((folder / "model.gguf").read_bytes(), expected)
 
     def test_other_settings_are_refused(self):
         self.expected("penelope")
