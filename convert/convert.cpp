@@ -10,10 +10,11 @@ namespace penelope {
 
 namespace fs = std::filesystem;
 
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source, size_t bytes_in) {
-    result.tensors.push_back({job.name, job.ne, source, choice.type, bytes_in, job.size()});
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
+                 size_t bytes_in) {
+    result.tensors.push_back({ job.name, job.ne, source, choice.type, bytes_in, job.size() });
     if (choice.type != choice.wanted) {
-        result.fallbacks.push_back({job.name, choice.wanted, choice.type});
+        result.fallbacks.push_back({ job.name, choice.wanted, choice.type });
     }
     result.n_tensors++;
     result.n_parameters += uint64_t(job.n_rows() * job.ne[0]);
@@ -38,7 +39,8 @@ FileResult convert_directory(const ConvertOptions & options) {
     } else if (fs::exists(dir / "config.json")) {
         result = convert_model(options);
     } else {
-        throw Error(ErrorKind::unsupported, options.dir + ": has none of config.json, adapter_config.json, penelope_config.json",
+        throw Error(ErrorKind::unsupported,
+                    options.dir + ": has none of config.json, adapter_config.json, penelope_config.json",
                     "convert takes a Hugging Face model, a PEFT LoRA or a Penelope directory");
     }
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -38,7 +38,7 @@ struct FileResult {
     uint64_t                  bytes_in     = 0; // of tensor data read
     uint64_t                  bytes_out    = 0; // of tensor data written
     double                    seconds      = 0;
-    std::vector<TensorResult> tensors;      // in the order of the file
+    std::vector<TensorResult> tensors; // in the order of the file
     std::vector<TypeFallback> fallbacks;
 };
 

@@ -21,7 +21,8 @@ namespace {
 
 GgufReader open_base(const ConvertOptions & options, const char * what) {
     if (options.base_path.empty()) {
-        throw Error(ErrorKind::usage, options.dir + ": " + what + " needs the backbone it belongs to", "give it with --base BASE.gguf");
+        throw Error(ErrorKind::usage, options.dir + ": " + what + " needs the backbone it belongs to",
+                    "give it with --base BASE.gguf");
     }
     return GgufReader::open(options.base_path);
 }
@@ -31,7 +32,7 @@ const FileType & choose_types(const ConvertOptions & options, std::vector<Tensor
     const FileType &         file_type = parse_file_type(options.type.empty() ? "F32" : options.type);
     std::vector<TensorFacts> facts;
     for (const auto & job : jobs) {
-        facts.push_back({job.name, job.ne, job.type});
+        facts.push_back({ job.name, job.ne, job.type });
     }
     OverrideList overrides(options.overrides);
     const auto   choices = choose_adapter_types(facts, file_type, overrides);
@@ -45,8 +46,9 @@ const FileType & choose_types(const ConvertOptions & options, std::vector<Tensor
     return file_type;
 }
 
-void write_adapter(GgufWriter & writer, const ConvertOptions & options, const FileType & file_type, FileMetadata metadata,
-                   const std::string & base_name, const std::vector<TensorJob> & jobs, uint64_t n_parameters) {
+void write_adapter(GgufWriter & writer, const ConvertOptions & options, const FileType & file_type,
+                   FileMetadata metadata, const std::string & base_name, const std::vector<TensorJob> & jobs,
+                   uint64_t n_parameters) {
     if (metadata.base_models.empty() && !base_name.empty()) {
         metadata.base_models.push_back(base_name);
     }
@@ -74,14 +76,15 @@ FileResult convert_lora(const ConvertOptions & options) {
     const PeftLora         lora = read_peft_lora(options.dir, read_gguf_llama_config(base));
     std::vector<TensorJob> jobs = lora_jobs(lora);
 
-    FileResult       result{"lora", options.out_path, ""};
+    FileResult       result{ "lora", options.out_path, "" };
     const FileType & file_type = choose_types(options, jobs, result);
 
     GgufWriter writer(options.out_path, options.force);
     writer.set_str(keys::general_architecture, base.get_str(keys::general_architecture));
     writer.set_str(keys::adapter_type, "lora");
     writer.set_f32(keys::adapter_lora_alpha, lora.alpha);
-    const std::string base_name = lora.base_model.empty() ? base.find_str(keys::general_name).value_or("") : lora.base_model;
+    const std::string base_name =
+        lora.base_model.empty() ? base.find_str(keys::general_name).value_or("") : lora.base_model;
     write_adapter(writer, options, file_type, read_metadata(options.dir), base_name, jobs, result.n_parameters);
     return result;
 }
@@ -89,13 +92,15 @@ FileResult convert_lora(const ConvertOptions & options) {
 FileResult convert_penelope(const ConvertOptions & options) {
     const GgufReader  base        = open_base(options, "a Penelope directory");
     const std::string config_path = (fs::path(options.dir) / "penelope_config.json").string();
-    SidecarConfig     config      = parse_penelope_config(read_json_file(config_path), read_base_facts(base), config_path);
-    const auto        weights     = SafetensorsReader::open((fs::path(options.dir) / "penelope.safetensors").string());
+    SidecarConfig     config  = parse_penelope_config(read_json_file(config_path), read_base_facts(base), config_path);
+    const auto        weights = SafetensorsReader::open((fs::path(options.dir) / "penelope.safetensors").string());
 
     std::vector<TensorJob>  jobs = module_jobs(weights, config);
     std::optional<PeftLora> lora;
     const fs::path          own_lora = fs::path(options.dir) / "lora";
-    const std::string       lora_dir = !options.lora_dir.empty() ? options.lora_dir : fs::exists(own_lora) ? own_lora.string() : "";
+    const std::string       lora_dir = !options.lora_dir.empty() ? options.lora_dir
+                                       : fs::exists(own_lora)    ? own_lora.string()
+                                                                 : "";
     if (!lora_dir.empty()) {
         lora.emplace(read_peft_lora(lora_dir, read_gguf_llama_config(base)));
         config.lora_alpha = lora->alpha;
@@ -104,13 +109,14 @@ FileResult convert_penelope(const ConvertOptions & options) {
         }
     }
 
-    FileResult       result{config.method, options.out_path, ""};
+    FileResult       result{ config.method, options.out_path, "" };
     const FileType & file_type = choose_types(options, jobs, result);
 
     GgufWriter writer(options.out_path, options.force);
     write_sidecar_identity(writer, config);
     write_sidecar_keys(writer, config);
-    write_adapter(writer, options, file_type, read_metadata(options.dir, sidecar_name(config)), config.base.name, jobs, result.n_parameters);
+    write_adapter(writer, options, file_type, read_metadata(options.dir, sidecar_name(config)), config.base.name, jobs,
+                  result.n_parameters);
     return result;
 }
 

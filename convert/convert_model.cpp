@@ -30,7 +30,7 @@ bool is_ignorable(const std::string & name) {
 
 struct PlannedTensor {
     TensorFacts               facts;
-    const SafetensorsTensor * source; // null for generated tensors
+    const SafetensorsTensor * source;   // null for generated tensors
     uint32_t                  head_dim; // of the rows to reorder, 0: as they are
 };
 
@@ -53,7 +53,8 @@ class Plan {
         const int64_t v = config.n_vocab;
         if (config.rope_scaling) {
             rope_factors_ = llama3_rope_factors(*config.rope_scaling, config.rope_theta, config.head_dim);
-            tensors_.push_back({{"rope_freqs.weight", {int64_t(rope_factors_.size())}, GGML_TYPE_F32}, nullptr, 0});
+            tensors_.push_back(
+                { { "rope_freqs.weight", { int64_t(rope_factors_.size()) }, GGML_TYPE_F32 }, nullptr, 0 });
         }
         add("token_embd.weight", "model.embed_tokens.weight", v, d, 0);
         for (uint32_t il = 0; il < config.n_layer; il++) {
@@ -71,7 +72,8 @@ class Plan {
         }
         for (const auto & name : checkpoint.names()) {
             if (!used_.count(name) && !is_ignorable(name)) {
-                throw Error(ErrorKind::unsupported, checkpoint.dir() + ": tensor " + in_quotes(name) + " is not part of a Llama model");
+                throw Error(ErrorKind::unsupported,
+                            checkpoint.dir() + ": tensor " + in_quotes(name) + " is not part of a Llama model");
             }
         }
     }
@@ -94,7 +96,8 @@ class Plan {
                 bytes[source_type(tensor)] += tensor.source->size;
             }
         }
-        const auto most = std::max_element(bytes.begin(), bytes.end(), [](const auto & a, const auto & b) { return a.second < b.second; });
+        const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                           [](const auto & a, const auto & b) { return a.second < b.second; });
         return most->first == GGML_TYPE_F16 ? "F16" : most->first == GGML_TYPE_BF16 ? "BF16" : "F32";
     }
 
@@ -102,7 +105,7 @@ class Plan {
         if (!tensor.source) {
             return memory_job(tensor.facts.name, tensor.facts.ne, type, rope_factors_.data());
         }
-        TensorJob                 job{tensor.facts.name, tensor.facts.ne, type, {}, nullptr, {}};
+        TensorJob                 job{ tensor.facts.name, tensor.facts.ne, type, {}, nullptr, {} };
         const SafetensorsTensor & source   = *tensor.source;
         const int64_t             width    = tensor.facts.ne[0];
         const uint32_t            head_dim = tensor.head_dim;
@@ -123,13 +126,15 @@ class Plan {
     }
 
   private:
-    void add(const std::string & gguf_name, const std::string & hf_name, int64_t rows, int64_t columns, uint32_t head_dim) {
+    void add(const std::string & gguf_name, const std::string & hf_name, int64_t rows, int64_t columns,
+             uint32_t head_dim) {
         const bool                 vector = columns == 0;
-        const std::vector<int64_t> shape  = vector ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
+        const std::vector<int64_t> shape =
+            vector ? std::vector<int64_t>{ rows } : std::vector<int64_t>{ rows, columns };
         const std::vector<int64_t> ne(shape.rbegin(), shape.rend());
         // First of all: GCC 12 destroys the parts of an aggregate twice when a later initializer throws.
         const SafetensorsTensor & source = checkpoint_.get(hf_name, shape);
-        tensors_.push_back({{gguf_name, ne, GGML_TYPE_F32}, &source, head_dim});
+        tensors_.push_back({ { gguf_name, ne, GGML_TYPE_F32 }, &source, head_dim });
         used_.insert(hf_name);
     }
 
@@ -142,23 +147,25 @@ class Plan {
 void check_architecture(const Json & config, const std::string & path) {
     const std::string type = json_find<std::string>(config, "model_type", path).value_or("");
     if (type != "llama") {
-        throw Error(ErrorKind::unsupported, path + ": model type " + in_quotes(type) + " is not supported", "supported is 'llama'");
+        throw Error(ErrorKind::unsupported, path + ": model type " + in_quotes(type) + " is not supported",
+                    "supported is 'llama'");
     }
-    for (const char * flag : {"attention_bias", "mlp_bias"}) {
+    for (const char * flag : { "attention_bias", "mlp_bias" }) {
         if (json_find<bool>(config, flag, path).value_or(false)) {
             throw Error(ErrorKind::unsupported, path + ": " + flag + " is not supported");
         }
     }
     if (config.contains("quantization_config") && !config["quantization_config"].is_null()) {
-        throw Error(ErrorKind::unsupported, path + ": the checkpoint is quantized already", "convert the original F32, F16 or BF16 checkpoint");
+        throw Error(ErrorKind::unsupported, path + ": the checkpoint is quantized already",
+                    "convert the original F32, F16 or BF16 checkpoint");
     }
 }
 
 } // namespace
 
 FileResult convert_model(const ConvertOptions & options) {
-    const std::string   config_path = (fs::path(options.dir) / "config.json").string();
-    const Json          json        = read_json_file(config_path);
+    const std::string config_path = (fs::path(options.dir) / "config.json").string();
+    const Json        json        = read_json_file(config_path);
     check_architecture(json, config_path);
     const HfLlamaConfig config     = parse_hf_llama_config(json, config_path);
     const HfCheckpoint  checkpoint = HfCheckpoint::open(options.dir);
@@ -167,11 +174,11 @@ FileResult convert_model(const ConvertOptions & options) {
 
     const FileType &              file_type = parse_file_type(options.type.empty() ? plan.main_type() : options.type);
     OverrideList                  overrides(options.overrides);
-    const BackboneShape           shape{"llama", config.n_layer, config.n_head, config.n_head_kv};
+    const BackboneShape           shape{ "llama", config.n_layer, config.n_head, config.n_head_kv };
     const std::vector<TypeChoice> choices = choose_backbone_types(plan.facts(), file_type, shape, overrides);
     overrides.require_all_used();
 
-    FileResult             result{"model", options.out_path, file_type.name};
+    FileResult             result{ "model", options.out_path, file_type.name };
     std::vector<TensorJob> jobs;
     for (size_t i = 0; i < choices.size(); i++) {
         const PlannedTensor & tensor = plan.tensors()[i];

@@ -10,6 +10,7 @@ FileResult convert_lora(const ConvertOptions & options);     // adapter_config.j
 FileResult convert_penelope(const ConvertOptions & options); // penelope_config.json -> sidecar
 
 // Lists a tensor in the result and counts it.
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source, size_t bytes_in);
+void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
+                 size_t bytes_in);
 
 } // namespace penelope

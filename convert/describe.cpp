@@ -22,7 +22,7 @@ constexpr size_t k_shown_elements = 8;    // of an array in the metadata
 constexpr size_t k_shown_bytes    = 4096; // of a string in the metadata
 
 // Contexts people ask about; those beyond what the model was trained on are left out.
-constexpr uint32_t k_contexts[] = {512, 2048, 8192, 32768, 131072};
+constexpr uint32_t k_contexts[] = { 512, 2048, 8192, 32768, 131072 };
 
 template <typename T> OrderedJson number_array(const void * data, size_t n) {
     OrderedJson out = OrderedJson::array();
@@ -73,14 +73,16 @@ OrderedJson value_of(const gguf_context * gguf, int64_t id) {
         case GGUF_TYPE_BOOL: return gguf_get_val_bool(gguf, id);
         case GGUF_TYPE_STRING: {
             const std::string text = gguf_get_val_str(gguf, id);
-            return text.size() <= k_shown_bytes ? OrderedJson(text) : OrderedJson{{"bytes", text.size()}, {"first", text.substr(0, 256)}};
+            return text.size() <= k_shown_bytes
+                       ? OrderedJson(text)
+                       : OrderedJson{ { "bytes", text.size() }, { "first", text.substr(0, 256) } };
         }
         case GGUF_TYPE_ARRAY: {
             const size_t n = gguf_get_arr_n(gguf, id);
             if (n <= 2 * k_shown_elements) {
                 return array_elements(gguf, id, n);
             }
-            return {{"count", n}, {"first", array_elements(gguf, id, k_shown_elements)}};
+            return { { "count", n }, { "first", array_elements(gguf, id, k_shown_elements) } };
         }
         default: return nullptr;
     }
@@ -109,15 +111,16 @@ std::string kind_of(const GgufReader & file) {
 }
 
 struct Counts {
-    uint64_t                   total    = 0;
-    uint64_t                   lora     = 0;
-    uint64_t                   penelope = 0;
-    uint64_t                   bytes    = 0;
+    uint64_t                    total    = 0;
+    uint64_t                    lora     = 0;
+    uint64_t                    penelope = 0;
+    uint64_t                    bytes    = 0;
     std::map<ggml_type, size_t> tensors; // by type
     std::map<ggml_type, size_t> sizes;   // bytes by type
 
     ggml_type main_type() const {
-        const auto most = std::max_element(sizes.begin(), sizes.end(), [](const auto & a, const auto & b) { return a.second < b.second; });
+        const auto most = std::max_element(sizes.begin(), sizes.end(),
+                                           [](const auto & a, const auto & b) { return a.second < b.second; });
         return most == sizes.end() ? GGML_TYPE_F32 : most->first;
     }
 };
@@ -172,29 +175,33 @@ void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJs
         lines.add("note", "this program cannot run it: " + e.message());
         return;
     }
-    json["backbone"] = {{"layers", config.n_layer},         {"width", config.n_embd},      {"heads", config.n_head}, {"kv_heads", config.n_head_kv},
-                        {"head_dim", config.head_dim},      {"feed_forward", config.n_ff}, {"vocab", config.n_vocab},
-                        {"context", config.n_ctx_train}};
-    lines.add("shape", std::to_string(config.n_layer) + " layers, width " + std::to_string(config.n_embd) + ", " + std::to_string(config.n_head) +
-                           " heads (" + std::to_string(config.n_head_kv) + " for keys and values) of " + std::to_string(config.head_dim) +
-                           ", feed-forward " + std::to_string(config.n_ff));
-    lines.add("vocabulary", std::to_string(config.n_vocab) + " tokens, " + shown(file.find_str(keys::tokenizer_pre).value_or("unnamed")) + " splits" +
+    json["backbone"] = { { "layers", config.n_layer },    { "width", config.n_embd },
+                         { "heads", config.n_head },      { "kv_heads", config.n_head_kv },
+                         { "head_dim", config.head_dim }, { "feed_forward", config.n_ff },
+                         { "vocab", config.n_vocab },     { "context", config.n_ctx_train } };
+    lines.add("shape", std::to_string(config.n_layer) + " layers, width " + std::to_string(config.n_embd) + ", " +
+                           std::to_string(config.n_head) + " heads (" + std::to_string(config.n_head_kv) +
+                           " for keys and values) of " + std::to_string(config.head_dim) + ", feed-forward " +
+                           std::to_string(config.n_ff));
+    lines.add("vocabulary", std::to_string(config.n_vocab) + " tokens, " +
+                                shown(file.find_str(keys::tokenizer_pre).value_or("unnamed")) + " splits" +
                                 (file.has(keys::tokenizer_chat_template) ? ", with a chat template" : ""));
     lines.add("context", std::to_string(config.n_ctx_train) + " tokens in training");
 
-    const size_t per_token            = KvCache::bytes_per_row(config, GGML_TYPE_F16);
-    json["memory"]["weights"]         = counts.bytes;
-    json["memory"]["per_token"]       = per_token;
-    json["memory"]["cache_type"]      = "F16";
+    const size_t per_token       = KvCache::bytes_per_row(config, GGML_TYPE_F16);
+    json["memory"]["weights"]    = counts.bytes;
+    json["memory"]["per_token"]  = per_token;
+    json["memory"]["cache_type"] = "F16";
     std::vector<std::string> contexts;
     for (const uint32_t n : k_contexts) {
         if (n <= uint32_t(config.n_ctx_train) || n == k_contexts[0]) {
-            const uint64_t bytes                          = counts.bytes + uint64_t(per_token) * n;
+            const uint64_t bytes                            = counts.bytes + uint64_t(per_token) * n;
             json["memory"]["at_context"][std::to_string(n)] = bytes;
             contexts.push_back(format_bytes(bytes) + " at " + std::to_string(n));
         }
     }
-    lines.add("memory", format_bytes(counts.bytes) + " weights + " + format_bytes(per_token) + " per token: " + join(contexts, ", "));
+    lines.add("memory", format_bytes(counts.bytes) + " weights + " + format_bytes(per_token) +
+                            " per token: " + join(contexts, ", "));
 }
 
 void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines) {
@@ -205,36 +212,41 @@ void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines
     out["k_default"] = config.k_default;
     out["k_max"]     = config.k_max;
     lines.add("method", config.method + (config.task.empty() ? "" : ", trained for " + shown(config.task)));
-    std::string depth = "K = " + std::to_string(config.k_default) + " by default, up to " + std::to_string(config.k_max);
+    std::string depth =
+        "K = " + std::to_string(config.k_default) + " by default, up to " + std::to_string(config.k_max);
     if (config.method == "penelope") {
         const uint32_t repeated   = config.interval_end - config.interval_start;
-        out["interval"]           = {config.interval_start, config.interval_end};
+        out["interval"]           = { config.interval_start, config.interval_end };
         out["memory_count"]       = config.n_memory;
         out["readout_count"]      = config.n_readout;
         out["transition"]         = config.transition;
         out["layer_applications"] = config.base.block_count + (config.k_default + 1) * repeated;
-        lines.add("interval", "layers [" + std::to_string(config.interval_start) + ", " + std::to_string(config.interval_end) + ") of " +
-                                  std::to_string(config.base.block_count) + ", " + std::to_string(config.n_memory) + " memory and " +
-                                  std::to_string(config.n_readout) + " readout positions, " + config.transition + " transition");
+        lines.add("interval", "layers [" + std::to_string(config.interval_start) + ", " +
+                                  std::to_string(config.interval_end) + ") of " +
+                                  std::to_string(config.base.block_count) + ", " + std::to_string(config.n_memory) +
+                                  " memory and " + std::to_string(config.n_readout) + " readout positions, " +
+                                  config.transition + " transition");
         depth += "; " + out["layer_applications"].dump() + " layer applications before the answer";
     }
     lines.add("depth", depth);
-    out["prompt_template"]   = config.prompt_template;
-    out["answer_prefix"]     = config.answer_prefix;
-    out["lora_alpha"]        = config.lora_alpha;
-    out["base"]              = {{"name", config.base.name},
-                                {"architecture", config.base.architecture},
-                                {"block_count", config.base.block_count},
-                                {"embedding_length", config.base.embedding_length},
-                                {"vocab_size", config.base.vocab_size},
-                                {"tokens_sha256", config.base.tokens_sha256}};
+    out["prompt_template"] = config.prompt_template;
+    out["answer_prefix"]   = config.answer_prefix;
+    out["lora_alpha"]      = config.lora_alpha;
+    out["base"]            = { { "name", config.base.name },
+                               { "architecture", config.base.architecture },
+                               { "block_count", config.base.block_count },
+                               { "embedding_length", config.base.embedding_length },
+                               { "vocab_size", config.base.vocab_size },
+                               { "tokens_sha256", config.base.tokens_sha256 } };
     lines.add("prompt", in_quotes(config.prompt_template) + ", answers after " + in_quotes(config.answer_prefix));
-    lines.add("fits", (config.base.name.empty() ? "" : shown(config.base.name) + ": ") + shown(config.base.architecture) + ", " +
-                          std::to_string(config.base.block_count) + " layers, width " + std::to_string(config.base.embedding_length) + ", " +
-                          std::to_string(config.base.vocab_size) + " tokens" +
-                          (config.base.tokens_sha256.empty() ? "" : " (" + shown(config.base.tokens_sha256.substr(0, 12)) + ")"));
-    for (const auto & [field, label, text] : {std::tuple("eval_results", "results", config.eval_results),
-                                              std::tuple("train_config", "training", config.train_config)}) {
+    lines.add(
+        "fits",
+        (config.base.name.empty() ? "" : shown(config.base.name) + ": ") + shown(config.base.architecture) + ", " +
+            std::to_string(config.base.block_count) + " layers, width " + std::to_string(config.base.embedding_length) +
+            ", " + std::to_string(config.base.vocab_size) + " tokens" +
+            (config.base.tokens_sha256.empty() ? "" : " (" + shown(config.base.tokens_sha256.substr(0, 12)) + ")"));
+    for (const auto & [field, label, text] : { std::tuple("eval_results", "results", config.eval_results),
+                                               std::tuple("train_config", "training", config.train_config) }) {
         if (!text.empty()) {
             const Json value = parse_json(text, file.path() + ": " + field);
             out[field]       = value;
@@ -256,7 +268,8 @@ std::string tensor_table(const GgufReader & file) {
     std::string text;
     for (const auto & tensor : file.tensors()) {
         const std::string type = upper(ggml_type_name(tensor.type));
-        text += "  " + type + std::string(type.size() < 8 ? 8 - type.size() : 1, ' ') + shown(tensor.name) + " " + format_shape(shape_of(tensor)) + "\n";
+        text += "  " + type + std::string(type.size() < 8 ? 8 - type.size() : 1, ' ') + shown(tensor.name) + " " +
+                format_shape(shape_of(tensor)) + "\n";
     }
     return text;
 }
@@ -265,7 +278,8 @@ std::string tensor_table(const GgufReader & file) {
 
 FileDescription describe_file(const std::string & path, bool with_tensors) {
     if (std::filesystem::is_directory(path)) {
-        throw Error(ErrorKind::usage, path + ": is a directory", "info takes a GGUF file; penelope convert makes one of a directory");
+        throw Error(ErrorKind::usage, path + ": is a directory",
+                    "info takes a GGUF file; penelope convert makes one of a directory");
     }
     const GgufReader file   = GgufReader::open(path);
     const Counts     counts = count(file);
@@ -273,24 +287,26 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
     Lines            lines;
     OrderedJson &    json = out.json;
 
-    const std::string kind   = kind_of(file);
-    json["status"]           = "ok";
-    json["path"]             = path;
-    json["kind"]             = kind;
-    json["architecture"]     = file.find_str(keys::general_architecture).value_or("");
-    json["type"]             = upper(ggml_type_name(counts.main_type()));
-    json["size"]             = file.file_size();
-    json["parameters"]       = {{"total", counts.total}, {"lora", counts.lora}, {"penelope", counts.penelope}};
-    json["memory"]           = {{"weights", counts.bytes}, {"per_token", 0}};
+    const std::string kind = kind_of(file);
+    json["status"]         = "ok";
+    json["path"]           = path;
+    json["kind"]           = kind;
+    json["architecture"]   = file.find_str(keys::general_architecture).value_or("");
+    json["type"]           = upper(ggml_type_name(counts.main_type()));
+    json["size"]           = file.file_size();
+    json["parameters"]     = { { "total", counts.total }, { "lora", counts.lora }, { "penelope", counts.penelope } };
+    json["memory"]         = { { "weights", counts.bytes }, { "per_token", 0 } };
 
     const std::string name = file.find_str(keys::general_name).value_or("");
     lines.add("file", path + ", " + format_bytes(file.file_size()));
-    lines.add("kind", kind + (name.empty() ? "" : ": " + shown(name)) + " (" + shown(json["architecture"].get<std::string>()) + ")");
+    lines.add("kind", kind + (name.empty() ? "" : ": " + shown(name)) + " (" +
+                          shown(json["architecture"].get<std::string>()) + ")");
     std::string parameters = format_count(counts.total);
     if (counts.lora + counts.penelope > 0) {
         parameters += " (" + format_count(counts.lora) + " LoRA, " + format_count(counts.penelope) + " modules)";
     }
-    lines.add("parameters", parameters + " in " + std::to_string(file.tensors().size()) + " tensors: " + types_text(counts));
+    lines.add("parameters",
+              parameters + " in " + std::to_string(file.tensors().size()) + " tensors: " + types_text(counts));
     if (kind == "backbone" || kind == "bundle") {
         describe_backbone(file, counts, json, lines);
     } else {
@@ -309,7 +325,9 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
     if (with_tensors) {
         OrderedJson list = OrderedJson::array();
         for (const auto & tensor : file.tensors()) {
-            list.push_back({{"name", tensor.name}, {"shape", shape_of(tensor)}, {"type", upper(ggml_type_name(tensor.type))}});
+            list.push_back({ { "name", tensor.name },
+                             { "shape", shape_of(tensor) },
+                             { "type", upper(ggml_type_name(tensor.type)) } });
         }
         json["tensors"] = std::move(list);
         out.text += "tensors\n" + tensor_table(file);

@@ -11,7 +11,7 @@
 namespace penelope {
 
 struct FileDescription {
-    OrderedJson json; // kind, path, architecture, type, size, metadata, parameters, memory, ...; "tensors" when asked for
+    OrderedJson json; // kind, path, architecture, type, size, metadata, parameters, memory, ...; tensors if asked for
     std::string text; // whole lines
 };
 

@@ -38,7 +38,8 @@ struct Inputs {
 
     const GgufReader & base(const std::string & as) const {
         if (!has_base()) {
-            throw Error(ErrorKind::usage, file.path() + ": exporting as " + as + " needs the backbone it belongs to", "give it with -m BASE.gguf");
+            throw Error(ErrorKind::usage, file.path() + ": exporting as " + as + " needs the backbone it belongs to",
+                        "give it with -m BASE.gguf");
         }
         return given_base ? *given_base : file;
     }
@@ -48,7 +49,8 @@ struct Inputs {
 };
 
 bool has_lora(const GgufReader & file) {
-    return std::any_of(file.tensors().begin(), file.tensors().end(), [](const GgufTensor & tensor) { return is_lora_tensor(tensor.name); });
+    return std::any_of(file.tensors().begin(), file.tensors().end(),
+                       [](const GgufTensor & tensor) { return is_lora_tensor(tensor.name); });
 }
 
 SidecarConfig checked_sidecar(const GgufReader & file) {
@@ -61,9 +63,10 @@ std::string base_name(const GgufReader & base) {
     return base.find_str(keys::general_name).value_or("");
 }
 
-void add_job(const GgufReader & file, const GgufTensor & tensor, ggml_type type, std::vector<TensorJob> & jobs, FileResult & result) {
+void add_job(const GgufReader & file, const GgufTensor & tensor, ggml_type type, std::vector<TensorJob> & jobs,
+             FileResult & result) {
     jobs.push_back(gguf_job(file, tensor, type));
-    note_tensor(result, jobs.back(), {type, type}, tensor.type, tensor.size);
+    note_tensor(result, jobs.back(), { type, type }, tensor.type, tensor.size);
 }
 
 void write_jobs(GgufWriter & writer, const std::vector<TensorJob> & jobs, const ExportOptions & options) {
@@ -72,14 +75,15 @@ void write_jobs(GgufWriter & writer, const std::vector<TensorJob> & jobs, const 
     writer.finish();
 }
 
-void write_modules(const GgufReader & file, const SidecarConfig & config, const std::string & path, FileResult & result) {
+void write_modules(const GgufReader & file, const SidecarConfig & config, const std::string & path,
+                   FileResult & result) {
     std::map<std::string, std::vector<int64_t>> tensors; // by name: the order PyTorch's writers use
     for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
         tensors[shape.name] = shape.ne;
     }
     SafetensorsWriter writer(path, false);
     for (const auto & [name, ne] : tensors) {
-        writer.add_tensor(name, SafetensorsType::f32, {ne.rbegin(), ne.rend()});
+        writer.add_tensor(name, SafetensorsType::f32, { ne.rbegin(), ne.rend() });
     }
     writer.begin_data();
     std::vector<float> values;
@@ -98,7 +102,7 @@ void write_modules(const GgufReader & file, const SidecarConfig & config, const 
 
 FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
     const SidecarConfig config = checked_sidecar(in.file);
-    FileResult          result{"penelope directory", options.out_path, "F32"};
+    FileResult          result{ "penelope directory", options.out_path, "F32" };
     OutputDir           out(options.out_path, options.force);
     if (has_lora(in.file)) {
         const GgufReader & base = in.base(options.as);
@@ -114,7 +118,7 @@ FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
 
 FileResult export_peft(const ExportOptions & options, const Inputs & in) {
     const GgufReader & base = in.base(options.as);
-    FileResult         result{"peft directory", options.out_path, "F32"};
+    FileResult         result{ "peft directory", options.out_path, "F32" };
     OutputDir          out(options.out_path, options.force);
     write_peft_lora(in.file, read_gguf_llama_config(base), base_name(base), out, "");
     write_file(out.file("README.md"), model_card(in.file), false);
@@ -135,7 +139,7 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
     if (!has_lora(in.file)) {
         throw Error(ErrorKind::format, in.file.path() + ": holds no LoRA pair");
     }
-    FileResult             result{"lora", options.out_path, "F32"};
+    FileResult             result{ "lora", options.out_path, "F32" };
     std::vector<TensorJob> jobs;
     for (const auto & tensor : in.file.tensors()) {
         if (is_lora_tensor(tensor.name)) {
@@ -148,7 +152,7 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
     writer.set_str(keys::general_architecture, config.base.architecture);
     writer.set_str(keys::adapter_type, "lora");
     writer.set_f32(keys::adapter_lora_alpha, config.lora_alpha);
-    for (const char * key : {keys::general_name, keys::general_license}) {
+    for (const char * key : { keys::general_name, keys::general_license }) {
         if (const auto value = in.file.find_str(key)) {
             writer.set_str(key, *value);
         }
@@ -171,7 +175,7 @@ FileResult export_bundle(const ExportOptions & options, const Inputs & in) {
     if (is_bundle(base)) {
         throw Error(ErrorKind::usage, base.path() + ": is a bundle already", "give the plain backbone with -m");
     }
-    FileResult             result{"bundle", options.out_path, "as in the inputs"};
+    FileResult             result{ "bundle", options.out_path, "as in the inputs" };
     std::vector<TensorJob> jobs;
     for (const auto & tensor : base.tensors()) {
         add_job(base, tensor, tensor.type, jobs, result);
@@ -208,7 +212,8 @@ FileResult export_sidecar(const ExportOptions & options) {
     } else if (options.as == "hf") {
         result = export_hf(options, in.file);
     } else {
-        throw Error(ErrorKind::usage, "cannot export as " + in_quotes(options.as), "known are penelope, peft, lora, merged, bundle, hf");
+        throw Error(ErrorKind::usage, "cannot export as " + in_quotes(options.as),
+                    "known are penelope, peft, lora, merged, bundle, hf");
     }
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

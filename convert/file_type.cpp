@@ -12,17 +12,19 @@ namespace penelope {
 namespace {
 
 constexpr FileType k_file_types[] = {
-    {"F32", 0, GGML_TYPE_F32, false},      {"F16", 1, GGML_TYPE_F16, false},      {"BF16", 32, GGML_TYPE_BF16, false},
-    {"Q8_0", 7, GGML_TYPE_Q8_0, false},    {"Q4_0", 2, GGML_TYPE_Q4_0, false},    {"Q4_1", 3, GGML_TYPE_Q4_1, false},
-    {"Q5_0", 8, GGML_TYPE_Q5_0, false},    {"Q5_1", 9, GGML_TYPE_Q5_1, false},    {"Q4_K_M", 15, GGML_TYPE_Q4_K, true},
-    {"Q5_K_M", 17, GGML_TYPE_Q5_K, true},  {"Q6_K", 18, GGML_TYPE_Q6_K, false},
+    { "F32", 0, GGML_TYPE_F32, false },     { "F16", 1, GGML_TYPE_F16, false },
+    { "BF16", 32, GGML_TYPE_BF16, false },  { "Q8_0", 7, GGML_TYPE_Q8_0, false },
+    { "Q4_0", 2, GGML_TYPE_Q4_0, false },   { "Q4_1", 3, GGML_TYPE_Q4_1, false },
+    { "Q5_0", 8, GGML_TYPE_Q5_0, false },   { "Q5_1", 9, GGML_TYPE_Q5_1, false },
+    { "Q4_K_M", 15, GGML_TYPE_Q4_K, true }, { "Q5_K_M", 17, GGML_TYPE_Q5_K, true },
+    { "Q6_K", 18, GGML_TYPE_Q6_K, false },
 };
 
 // Plain types a single tensor can be given.
 constexpr std::pair<const char *, ggml_type> k_tensor_types[] = {
-    {"F32", GGML_TYPE_F32},   {"F16", GGML_TYPE_F16},   {"BF16", GGML_TYPE_BF16}, {"Q8_0", GGML_TYPE_Q8_0},
-    {"Q4_0", GGML_TYPE_Q4_0}, {"Q4_1", GGML_TYPE_Q4_1}, {"Q5_0", GGML_TYPE_Q5_0}, {"Q5_1", GGML_TYPE_Q5_1},
-    {"Q4_K", GGML_TYPE_Q4_K}, {"Q5_K", GGML_TYPE_Q5_K}, {"Q6_K", GGML_TYPE_Q6_K},
+    { "F32", GGML_TYPE_F32 },   { "F16", GGML_TYPE_F16 },   { "BF16", GGML_TYPE_BF16 }, { "Q8_0", GGML_TYPE_Q8_0 },
+    { "Q4_0", GGML_TYPE_Q4_0 }, { "Q4_1", GGML_TYPE_Q4_1 }, { "Q5_0", GGML_TYPE_Q5_0 }, { "Q5_1", GGML_TYPE_Q5_1 },
+    { "Q4_K", GGML_TYPE_Q4_K }, { "Q5_K", GGML_TYPE_Q5_K }, { "Q6_K", GGML_TYPE_Q6_K },
 };
 
 std::string upper(std::string_view text) {
@@ -74,7 +76,7 @@ ggml_type fitting_type(ggml_type wanted, int64_t row_length) {
 }
 
 TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
-    return {fitting_type(wanted, tensor.ne[0]), wanted};
+    return { fitting_type(wanted, tensor.ne[0]), wanted };
 }
 
 } // namespace
@@ -82,9 +84,10 @@ TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
 OverrideList::OverrideList(const std::vector<TypeOverride> & overrides) {
     for (const auto & item : overrides) {
         try {
-            entries_.push_back({item.pattern, std::regex(item.pattern), item.type, false});
+            entries_.push_back({ item.pattern, std::regex(item.pattern), item.type, false });
         } catch (const std::regex_error &) {
-            throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
+            throw Error(ErrorKind::usage,
+                        "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
         }
     }
 }
@@ -103,7 +106,8 @@ bool OverrideList::find(const std::string & name, ggml_type & type) {
 void OverrideList::require_all_used() const {
     for (const auto & entry : entries_) {
         if (!entry.used) {
-            throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(entry.text) + " finds no tensor that can take a type",
+            throw Error(ErrorKind::usage,
+                        "tensor type pattern " + in_quotes(entry.text) + " finds no tensor that can take a type",
                         "names are listed by penelope info --tensors");
         }
     }
@@ -150,8 +154,8 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
         return contains(tensor.name, "attn_v.weight") || contains(tensor.name, "attn_qkv.weight");
     };
     // The one size where llama.cpp spends more on value projections: eight query heads share each of them.
-    const bool is_70b = shape.architecture == "llama" && shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
-    const int n_value = int(std::count_if(tensors.begin(), tensors.end(), is_value));
+    const bool is_70b  = shape.architecture == "llama" && shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
+    const int  n_value = int(std::count_if(tensors.begin(), tensors.end(), is_value));
 
     // The mixes count value and down projections in layer order, whatever the order in the file.
     std::vector<size_t> order(tensors.size());
@@ -170,13 +174,13 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
     for (const size_t i : order) {
         const TensorFacts & tensor = tensors[i];
         if (!may_quantize_backbone(tensor)) {
-            choices[i] = {tensor.source, tensor.source};
+            choices[i] = { tensor.source, tensor.source };
             continue;
         }
         ggml_type  wanted = file_type.type;
         const bool named  = overrides.find(tensor.name, wanted);
         if (!quantized) {
-            choices[i] = named ? fitted(wanted, tensor) : TypeChoice{wanted, wanted};
+            choices[i] = named ? fitted(wanted, tensor) : TypeChoice{ wanted, wanted };
             continue;
         }
         if (tensor.name == "output.weight" || (tied && tensor.name == "token_embd.weight")) {
@@ -207,9 +211,10 @@ std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & te
                                              OverrideList & overrides) {
     std::vector<TypeChoice> choices;
     for (const auto & tensor : tensors) {
-        const bool lora   = ends_with(tensor.name, ".lora_a") || ends_with(tensor.name, ".lora_b");
-        const bool matrix = n_dims(tensor.ne) >= 2 && ends_with(tensor.name, ".weight") &&
-                            (contains(tensor.name, ".gru.") || contains(tensor.name, ".proj.") || contains(tensor.name, ".adapter."));
+        const bool lora = ends_with(tensor.name, ".lora_a") || ends_with(tensor.name, ".lora_b");
+        const bool matrix =
+            n_dims(tensor.ne) >= 2 && ends_with(tensor.name, ".weight") &&
+            (contains(tensor.name, ".gru.") || contains(tensor.name, ".proj.") || contains(tensor.name, ".adapter."));
         ggml_type wanted = tensor.source;
         if (matrix || (lora && !ggml_is_quantized(file_type.type))) {
             wanted = file_type.type;

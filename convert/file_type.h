@@ -16,10 +16,10 @@
 namespace penelope {
 
 struct FileType {
-    const char * name;    // canonical, upper case
-    uint32_t     number;  // value of general.file_type
-    ggml_type    type;    // of most tensors
-    bool         is_mix;  // a _M mix: more bits where it matters
+    const char * name;   // canonical, upper case
+    uint32_t     number; // value of general.file_type
+    ggml_type    type;   // of most tensors
+    bool         is_mix; // a _M mix: more bits where it matters
 };
 
 // Any case. Q4_K and Q5_K mean their _M mixes, as for llama-quantize. Throws Error(usage) listing the names.

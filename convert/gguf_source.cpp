@@ -9,7 +9,7 @@
 namespace penelope {
 
 std::vector<int64_t> shape_of(const GgufTensor & tensor) {
-    return {tensor.ne, tensor.ne + tensor.n_dims};
+    return { tensor.ne, tensor.ne + tensor.n_dims };
 }
 
 void read_rows_f32(const GgufTensor & tensor, int64_t first, int64_t n, float * out) {
@@ -21,8 +21,8 @@ void read_rows_f32(const GgufTensor & tensor, int64_t first, int64_t n, float * 
     }
     const auto to_float = ggml_get_type_traits(tensor.type)->to_float;
     if (!to_float) {
-        throw Error(ErrorKind::unsupported, "tensor " + in_quotes(tensor.name) + ": type " + ggml_type_name(tensor.type) +
-                                                " cannot be read as numbers");
+        throw Error(ErrorKind::unsupported, "tensor " + in_quotes(tensor.name) + ": type " +
+                                                ggml_type_name(tensor.type) + " cannot be read as numbers");
     }
     to_float(source, out, n * tensor.ne[0]);
 }
@@ -30,7 +30,8 @@ void read_rows_f32(const GgufTensor & tensor, int64_t first, int64_t n, float * 
 BackboneShape read_backbone_shape(const GgufReader & gguf) {
     const std::string architecture = gguf.get_str(keys::general_architecture);
     if (architecture != "llama" && architecture != "qwen35") {
-        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
+        throw Error(ErrorKind::unsupported,
+                    gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
                     "supported are 'llama' and 'qwen35'");
     }
     if (gguf.find_u32(keys::arch(architecture, keys::expert_count)).value_or(0) > 0) {
@@ -45,7 +46,7 @@ BackboneShape read_backbone_shape(const GgufReader & gguf) {
 }
 
 TensorJob gguf_job(const GgufReader & gguf, const GgufTensor & tensor, ggml_type type) {
-    TensorJob    job{tensor.name, shape_of(tensor), type, {}, nullptr, {}};
+    TensorJob    job{ tensor.name, shape_of(tensor), type, {}, nullptr, {} };
     const size_t row_size = ggml_row_size(tensor.type, tensor.ne[0]);
     if (type == tensor.type) {
         job.raw = tensor.data;

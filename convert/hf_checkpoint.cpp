@@ -24,7 +24,8 @@ std::vector<std::string> shard_paths(const fs::path & dir, const nlohmann::json 
         }
         for (const auto & [name, file] : index["weight_map"].items()) {
             if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>()) {
-                throw Error(ErrorKind::format, (dir / k_index_name).string() + ": '" + name + "' names no file of the directory");
+                throw Error(ErrorKind::format,
+                            (dir / k_index_name).string() + ": '" + name + "' names no file of the directory");
             }
             paths.insert((dir / file.get<std::string>()).string());
         }
@@ -39,7 +40,7 @@ std::vector<std::string> shard_paths(const fs::path & dir, const nlohmann::json 
         throw Error(ErrorKind::not_found, dir.string() + ": no .safetensors file",
                     "only safetensors checkpoints can be converted; save the model with safe_serialization");
     }
-    return {paths.begin(), paths.end()};
+    return { paths.begin(), paths.end() };
 }
 
 } // namespace
@@ -55,7 +56,7 @@ HfCheckpoint HfCheckpoint::open(const std::string & dir) {
     }
     for (size_t i = 0; i < checkpoint.shards_.size(); i++) {
         for (const auto & tensor : checkpoint.shards_[i].tensors()) {
-            const auto [it, inserted] = checkpoint.places_.emplace(tensor.name, Place{i, &tensor});
+            const auto [it, inserted] = checkpoint.places_.emplace(tensor.name, Place{ i, &tensor });
             if (!inserted) {
                 throw Error(ErrorKind::format, dir + ": tensor " + in_quotes(tensor.name) + " is in " +
                                                    checkpoint.shards_[it->second.shard].path() + " and in " +

@@ -64,7 +64,7 @@ std::vector<int32_t> get_ids(const json & config, const char * key, const std::s
     if (!present(config, key)) {
         return ids;
     }
-    const json list = config[key].is_array() ? config[key] : json::array({config[key]});
+    const json list = config[key].is_array() ? config[key] : json::array({ config[key] });
     for (const auto & id : list) {
         if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() > INT32_MAX) {
             fail(path, std::string("'") + key + "' is not a token id");
@@ -78,12 +78,14 @@ std::vector<int32_t> get_ids(const json & config, const char * key, const std::s
 void parse_rope(const json & config, const std::string & path, HfLlamaConfig & out) {
     const json empty   = json::object();
     const bool nested  = present(config, "rope_parameters");
-    const json scaling = nested ? config["rope_parameters"] : present(config, "rope_scaling") ? config["rope_scaling"] : empty;
+    const json scaling = nested                            ? config["rope_parameters"]
+                         : present(config, "rope_scaling") ? config["rope_scaling"]
+                                                           : empty;
     if (!scaling.is_object()) {
         fail(path, "rope_scaling is not an object");
     }
     const json & theta_owner = present(scaling, "rope_theta") ? scaling : config;
-    out.rope_theta           = present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", path) : 10000.0;
+    out.rope_theta = present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", path) : 10000.0;
 
     const char * type_key = present(scaling, "rope_type") ? "rope_type" : "type";
     std::string  type     = "default";
@@ -128,12 +130,13 @@ HfLlamaConfig parse_hf_llama_config(const json & config, const std::string & pat
         fail(path, "not a JSON object");
     }
     HfLlamaConfig out;
-    out.n_layer        = get_count(config, "num_hidden_layers", path);
-    out.n_context      = get_count(config, "max_position_embeddings", path);
-    out.n_embd         = get_count(config, "hidden_size", path);
-    out.n_ff           = get_count(config, "intermediate_size", path);
-    out.n_head         = get_count(config, "num_attention_heads", path);
-    out.n_head_kv      = present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", path) : out.n_head;
+    out.n_layer   = get_count(config, "num_hidden_layers", path);
+    out.n_context = get_count(config, "max_position_embeddings", path);
+    out.n_embd    = get_count(config, "hidden_size", path);
+    out.n_ff      = get_count(config, "intermediate_size", path);
+    out.n_head    = get_count(config, "num_attention_heads", path);
+    out.n_head_kv =
+        present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", path) : out.n_head;
     out.head_dim_given = present(config, "head_dim");
     out.head_dim       = out.head_dim_given ? get_count(config, "head_dim", path) : out.n_embd / out.n_head;
     out.rms_epsilon    = float(get_positive(config, "rms_norm_eps", path));
@@ -186,7 +189,8 @@ HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf) {
     out.head_dim_given = gguf.has(key(keys::key_length));
     out.rms_epsilon    = gguf.get_f32(key(keys::layer_norm_rms_epsilon));
     out.rope_theta     = shortest_decimal(gguf.find_f32(key(keys::rope_freq_base)).value_or(10000.0f));
-    if (out.n_head == 0 || out.n_head_kv == 0 || out.n_head % out.n_head_kv != 0 || out.n_embd == 0 || out.n_layer == 0) {
+    if (out.n_head == 0 || out.n_head_kv == 0 || out.n_head % out.n_head_kv != 0 || out.n_embd == 0 ||
+        out.n_layer == 0) {
         fail(gguf.path(), "its layer or head counts are impossible");
     }
     out.head_dim = gguf.find_u32(key(keys::key_length)).value_or(out.n_embd / out.n_head);
@@ -204,7 +208,7 @@ HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf) {
 
 nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config) {
     nlohmann::ordered_json out;
-    out["architectures"]       = {"LlamaForCausalLM"};
+    out["architectures"]       = { "LlamaForCausalLM" };
     out["model_type"]          = "llama";
     out["attention_bias"]      = false;
     out["mlp_bias"]            = false;
@@ -219,9 +223,9 @@ nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config) {
     }
     out["max_position_embeddings"] = config.n_context;
     out["rms_norm_eps"]            = shortest_decimal(config.rms_epsilon);
-    out["rope_theta"]          = config.rope_theta;
-    out["vocab_size"]          = config.n_vocab;
-    out["tie_word_embeddings"] = config.tied;
+    out["rope_theta"]              = config.rope_theta;
+    out["vocab_size"]              = config.n_vocab;
+    out["tie_word_embeddings"]     = config.tied;
     if (config.rope_scaling) {
         out["rope_scaling"]["rope_type"]                        = "llama3";
         out["rope_scaling"]["factor"]                           = config.rope_scaling->factor;

@@ -36,7 +36,8 @@ bool close(float a, float b) {
     return std::fabs(a - b) <= 1e-5f * std::fabs(b);
 }
 
-bool reproduces(const Llama3RopeScaling & scaling, const std::vector<float> & factors, double theta, uint32_t head_dim) {
+bool reproduces(const Llama3RopeScaling & scaling, const std::vector<float> & factors, double theta,
+                uint32_t head_dim) {
     const auto made = llama3_rope_factors(scaling, theta, head_dim);
     return made.size() == factors.size() && std::equal(made.begin(), made.end(), factors.begin(), close);
 }
@@ -44,11 +45,13 @@ bool reproduces(const Llama3RopeScaling & scaling, const std::vector<float> & fa
 // By HF name, in the order PyTorch's writers use.
 std::map<std::string, HfTensor> plan_tensors(const GgufReader & gguf, const HfLlamaConfig & config) {
     std::map<std::string, HfTensor> plan;
-    std::set<std::string>           used = {"rope_freqs.weight"};
-    const auto add = [&](const std::string & hf_name, const std::string & gguf_name, int64_t rows, int64_t columns, uint32_t head_dim) {
+    std::set<std::string>           used = { "rope_freqs.weight" };
+    const auto add = [&](const std::string & hf_name, const std::string & gguf_name, int64_t rows, int64_t columns,
+                         uint32_t head_dim) {
         const bool                 vector = columns == 0;
-        const std::vector<int64_t> shape  = vector ? std::vector<int64_t>{rows} : std::vector<int64_t>{rows, columns};
-        plan[hf_name]                     = {&gguf.get_tensor(gguf_name, {shape.rbegin(), shape.rend()}), shape, head_dim};
+        const std::vector<int64_t> shape =
+            vector ? std::vector<int64_t>{ rows } : std::vector<int64_t>{ rows, columns };
+        plan[hf_name] = { &gguf.get_tensor(gguf_name, { shape.rbegin(), shape.rend() }), shape, head_dim };
         used.insert(gguf_name);
     };
     add("model.embed_tokens.weight", "token_embd.weight", config.n_vocab, config.n_embd, 0);
@@ -65,13 +68,15 @@ std::map<std::string, HfTensor> plan_tensors(const GgufReader & gguf, const HfLl
     }
     for (const auto & tensor : gguf.tensors()) {
         if (!used.count(tensor.name) && !is_lora_tensor(tensor.name) && !is_module_tensor(tensor.name)) {
-            throw Error(ErrorKind::unsupported, gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a Llama checkpoint");
+            throw Error(ErrorKind::unsupported,
+                        gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a Llama checkpoint");
         }
     }
     return plan;
 }
 
-void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTensor & tensor, std::vector<float> & rows) {
+void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTensor & tensor,
+                std::vector<float> & rows) {
     const int64_t width  = tensor.source->ne[0];
     const int64_t n_rows = tensor.source->n_elements() / width;
     const int64_t step   = std::max<int64_t>(1, k_chunk_elements / width);
@@ -82,7 +87,8 @@ void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTen
             read_rows_f32(*tensor.source, first, n, rows.data());
         } else {
             for (int64_t i = 0; i < n; i++) {
-                read_rows_f32(*tensor.source, gguf_row_of_hf_row(first + i, tensor.head_dim), 1, rows.data() + i * width);
+                read_rows_f32(*tensor.source, gguf_row_of_hf_row(first + i, tensor.head_dim), 1,
+                              rows.data() + i * width);
             }
         }
         writer.write(rows.data(), rows.size() * sizeof(float));
@@ -101,7 +107,7 @@ HfLlamaConfig hf_config_of(const GgufReader & gguf, const TokenizerData & tokeni
     }
     config.bos_token_id = tokenizer.bos;
     config.pad_token_id = tokenizer.padding;
-    for (const auto & id : {tokenizer.eos, tokenizer.eot, tokenizer.eom}) {
+    for (const auto & id : { tokenizer.eos, tokenizer.eot, tokenizer.eom }) {
         if (id) {
             config.eos_token_ids.push_back(*id);
         }
@@ -113,7 +119,7 @@ HfLlamaConfig hf_config_of(const GgufReader & gguf, const TokenizerData & tokeni
 
 Llama3RopeScaling recover_llama3_scaling(const std::vector<float> & factors, double theta, uint32_t head_dim) {
     const double      largest = double(*std::max_element(factors.begin(), factors.end()));
-    Llama3RopeScaling scaling{largest, 1.0, 4.0, 0.0};
+    Llama3RopeScaling scaling{ largest, 1.0, 4.0, 0.0 };
 
     // For a wavelength between the limits: 1/v = (1 - s)/f + s with s = (context / wavelength - low) / (high - low), so s is
     // linear in 1 / wavelength and two such points fix the line.
@@ -127,24 +133,27 @@ Llama3RopeScaling recover_llama3_scaling(const std::vector<float> & factors, dou
     }
     std::vector<Llama3RopeScaling> candidates;
     if (points.size() >= 2) {
-        const double slope     = (points.front().second - points.back().second) / (points.front().first - points.back().first);
-        const double intercept = points.front().second - slope * points.front().first; // -low / (high - low)
+        const double slope =
+            (points.front().second - points.back().second) / (points.front().first - points.back().first);
+        const double intercept   = points.front().second - slope * points.front().first; // -low / (high - low)
         scaling.high_freq_factor = std::round((1.0 - 1.0 / intercept) * 1000.0) / 1000.0;
         scaling.original_context = std::round(slope * (scaling.high_freq_factor - 1.0));
         candidates.push_back(scaling);
     }
     if (!points.empty()) {
-        candidates.push_back({largest, 1.0, 4.0, std::round((points[0].second * 3.0 + 1.0) / points[0].first)});
+        candidates.push_back({ largest, 1.0, 4.0, std::round((points[0].second * 3.0 + 1.0) / points[0].first) });
     }
     for (double context = 32; context <= 1 << 22; context *= 2) {
-        candidates.push_back({largest, 1.0, 4.0, context});
+        candidates.push_back({ largest, 1.0, 4.0, context });
     }
     for (const auto & candidate : candidates) {
-        if (candidate.high_freq_factor > 1.0 && candidate.original_context > 0 && reproduces(candidate, factors, theta, head_dim)) {
+        if (candidate.high_freq_factor > 1.0 && candidate.original_context > 0 &&
+            reproduces(candidate, factors, theta, head_dim)) {
             return candidate;
         }
     }
-    throw Error(ErrorKind::unsupported, "tensor 'rope_freqs.weight': is not the scaling of Llama 3 and cannot be expressed in a config.json");
+    throw Error(ErrorKind::unsupported,
+                "tensor 'rope_freqs.weight': is not the scaling of Llama 3 and cannot be expressed in a config.json");
 }
 
 FileResult export_hf(const ExportOptions & options, const GgufReader & gguf) {
@@ -152,7 +161,7 @@ FileResult export_hf(const ExportOptions & options, const GgufReader & gguf) {
     const HfLlamaConfig config    = hf_config_of(gguf, tokenizer);
     const auto          plan      = plan_tensors(gguf, config);
 
-    FileResult result{"hf directory", options.out_path, "F32"};
+    FileResult result{ "hf directory", options.out_path, "F32" };
     OutputDir  out(options.out_path, options.force);
     write_file(out.file("config.json"), dump_json(hf_llama_config_json(config), 2) + "\n", false);
     write_hf_tokenizer(tokenizer, config.n_context, out);
@@ -160,7 +169,7 @@ FileResult export_hf(const ExportOptions & options, const GgufReader & gguf) {
 
     SafetensorsWriter writer(out.file("model.safetensors"), false);
     writer.set_metadata("format", "pt");
-    StreamProgress progress{0, plan.size(), 0, 0, ""};
+    StreamProgress progress{ 0, plan.size(), 0, 0, "" };
     for (const auto & [name, tensor] : plan) {
         writer.add_tensor(name, SafetensorsType::f32, tensor.shape);
         progress.bytes_total += uint64_t(tensor.source->n_elements()) * sizeof(float);

@@ -26,13 +26,15 @@ struct SplitPattern {
 };
 
 constexpr SplitPattern k_split_patterns[] = {
-    {"llama-bpe",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", true},
-    {"qwen2",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)", false},
-    {"qwen35",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-     false},
+    { "llama-bpe",
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      true },
+    { "qwen2",
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      false },
+    { "qwen35",
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+      false },
 };
 
 // Files say nothing about a field by leaving it out or by null.
@@ -59,7 +61,7 @@ bool flag_field(const json & object, const char * key, bool fallback) {
 std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::string & path, bool & ignore_merges) {
     ignore_merges    = false;
     const json parts = text_field(pre_tokenizer, "type") == "Sequence" ? field(pre_tokenizer, "pretokenizers")
-                                                                       : json::array({pre_tokenizer});
+                                                                       : json::array({ pre_tokenizer });
     if (!parts.is_array() || parts.empty() || parts.size() > 2) {
         unknown_pre_tokenizer(path);
     }
@@ -78,8 +80,8 @@ std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::strin
     if (text_field(first, "type") == "Digits" && flag_field(first, "individual_digits", false) && splits_itself) {
         return "smollm";
     }
-    if (text_field(first, "type") == "Split" && text_field(first, "behavior") == "Isolated" && !flag_field(first, "invert", false) &&
-        !splits_itself) {
+    if (text_field(first, "type") == "Split" && text_field(first, "behavior") == "Isolated" &&
+        !flag_field(first, "invert", false) && !splits_itself) {
         const std::string regex = text_field(field(first, "pattern"), "Regex");
         for (const auto & known : k_split_patterns) {
             if (regex == known.regex) {
@@ -108,7 +110,8 @@ std::vector<std::string> read_merges(const json & list, const std::string & path
         if (entry.is_string() && entry.get_ref<const std::string &>().find(' ', 1) != std::string::npos) {
             merges.push_back(entry.get<std::string>());
         } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
-            merges.push_back(with_visible_spaces(entry[0].get<std::string>()) + " " + with_visible_spaces(entry[1].get<std::string>()));
+            merges.push_back(with_visible_spaces(entry[0].get<std::string>()) + " " +
+                             with_visible_spaces(entry[1].get<std::string>()));
         } else {
             throw Error(ErrorKind::format, path + ": merge " + std::to_string(merges.size()) + " is not a pair");
         }
@@ -124,16 +127,19 @@ bool looks_special(const std::string & text) {
 // The vocabulary by id while it is put together from several lists.
 class Vocabulary {
   public:
-    Vocabulary(uint32_t n_vocab, std::string path) : path_(std::move(path)), texts_(n_vocab), types_(n_vocab, TokenType::unused), set_(n_vocab) {}
+    Vocabulary(uint32_t n_vocab, std::string path)
+        : path_(std::move(path)), texts_(n_vocab), types_(n_vocab, TokenType::unused), set_(n_vocab) {}
 
     void add(const json & id_value, const std::string & text, TokenType type) {
-        if (!id_value.is_number_integer() || id_value.get<int64_t>() < 0 || id_value.get<int64_t>() >= int64_t(texts_.size())) {
-            throw Error(ErrorKind::format, path_ + ": token " + in_quotes(text) + " has an id outside the vocabulary of " +
-                                               std::to_string(texts_.size()));
+        if (!id_value.is_number_integer() || id_value.get<int64_t>() < 0 ||
+            id_value.get<int64_t>() >= int64_t(texts_.size())) {
+            throw Error(ErrorKind::format, path_ + ": token " + in_quotes(text) +
+                                               " has an id outside the vocabulary of " + std::to_string(texts_.size()));
         }
         const size_t id = id_value.get<size_t>();
         if (set_[id] && texts_[id] != text) {
-            throw Error(ErrorKind::format, path_ + ": id " + std::to_string(id) + " is both " + in_quotes(texts_[id]) + " and " + in_quotes(text));
+            throw Error(ErrorKind::format, path_ + ": id " + std::to_string(id) + " is both " + in_quotes(texts_[id]) +
+                                               " and " + in_quotes(text));
         }
         const auto [it, inserted] = ids_.emplace(text, id);
         if (!inserted && it->second != id) {
@@ -193,8 +199,9 @@ json id_from_text(const std::string & text, const std::string & path) {
 }
 
 // "bos_token": "<s>" or {"content": "<s>", ...}
-std::optional<int32_t> special_id(const Vocabulary & vocabulary, const json & config, const json & map, const char * key) {
-    for (const json & source : {field(config, key), field(map, key)}) {
+std::optional<int32_t> special_id(const Vocabulary & vocabulary, const json & config, const json & map,
+                                  const char * key) {
+    for (const json & source : { field(config, key), field(map, key) }) {
         const std::string text = source.is_string() ? source.get<std::string>() : text_field(source, "content");
         if (!text.empty()) {
             if (const auto id = vocabulary.find(text)) {
@@ -206,7 +213,8 @@ std::optional<int32_t> special_id(const Vocabulary & vocabulary, const json & co
 }
 
 bool template_adds_bos(const json & post_processor, const std::string & bos_text) {
-    const json list = text_field(post_processor, "type") == "Sequence" ? field(post_processor, "processors") : json::array({post_processor});
+    const json list = text_field(post_processor, "type") == "Sequence" ? field(post_processor, "processors")
+                                                                       : json::array({ post_processor });
     for (const auto & processor : list) {
         const json single = field(processor, "single");
         if (text_field(processor, "type") == "TemplateProcessing" && single.is_array() && !single.empty()) {
@@ -248,8 +256,8 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
 
 void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_config, const json & special_map,
                       const HfLlamaConfig & config, const json & generation_config, TokenizerData & out) {
-    out.bos = special_id(vocabulary, tokenizer_config, special_map, "bos_token");
-    out.eos = special_id(vocabulary, tokenizer_config, special_map, "eos_token");
+    out.bos     = special_id(vocabulary, tokenizer_config, special_map, "bos_token");
+    out.eos     = special_id(vocabulary, tokenizer_config, special_map, "eos_token");
     out.padding = special_id(vocabulary, tokenizer_config, special_map, "pad_token");
     out.unknown = special_id(vocabulary, tokenizer_config, special_map, "unk_token");
     if (!out.bos) {
@@ -261,7 +269,7 @@ void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_conf
 
     std::vector<int32_t> ends = config.eos_token_ids;
     const json           more = field(generation_config, "eos_token_id");
-    for (const auto & id : more.is_array() ? more : more.is_null() ? json::array() : json::array({more})) {
+    for (const auto & id : more.is_array() ? more : more.is_null() ? json::array() : json::array({ more })) {
         if (id.is_number_unsigned()) {
             ends.push_back(id.get<int32_t>());
         }
@@ -340,13 +348,15 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & con
 
     read_special_ids(vocabulary, tokenizer_config, special_map, config, generation_config, out);
     vocabulary.move_to(out);
-    for (const auto & id : {out.bos, out.eos, out.eot, out.eom, out.padding, out.unknown}) {
+    for (const auto & id : { out.bos, out.eos, out.eot, out.eom, out.padding, out.unknown }) {
         if (id && (*id < 0 || size_t(*id) >= out.tokens.size())) {
-            throw Error(ErrorKind::format, dir + ": special token id " + std::to_string(*id) + " is outside the vocabulary");
+            throw Error(ErrorKind::format,
+                        dir + ": special token id " + std::to_string(*id) + " is outside the vocabulary");
         }
     }
-    const bool template_bos = out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);
-    out.add_bos             = flag_field(tokenizer_config, "add_bos_token", template_bos);
+    const bool template_bos =
+        out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);
+    out.add_bos = flag_field(tokenizer_config, "add_bos_token", template_bos);
     read_chat_templates(root, tokenizer_config, result);
     return result;
 }

@@ -17,7 +17,7 @@ class GgufWriter;
 struct HfLlamaConfig;
 
 struct HfTokenizer {
-    TokenizerData                                    data; // n_vocab tokens, gaps filled with "[PADi]"
+    TokenizerData                                    data;            // n_vocab tokens, gaps filled with "[PADi]"
     std::vector<std::pair<std::string, std::string>> named_templates; // chat templates besides the default one
 };
 

@@ -22,7 +22,9 @@ TokenType type_of(const TokenizerData & tokenizer, size_t id) {
 }
 
 OrderedJson byte_level(bool use_regex) {
-    return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", use_regex}};
+    return {
+        { "type", "ByteLevel" }, { "add_prefix_space", false }, { "trim_offsets", true }, { "use_regex", use_regex }
+    };
 }
 
 OrderedJson pre_tokenizer(const std::string & pre) {
@@ -31,15 +33,18 @@ OrderedJson pre_tokenizer(const std::string & pre) {
     }
     OrderedJson first;
     if (pre == "smollm") {
-        first = {{"type", "Digits"}, {"individual_digits", true}};
-        return {{"type", "Sequence"}, {"pretokenizers", OrderedJson::array({first, byte_level(true)})}};
+        first = { { "type", "Digits" }, { "individual_digits", true } };
+        return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(true) }) } };
     }
     const char * regex = split_regex(pre);
     if (!regex) {
-        throw Error(ErrorKind::unsupported, "pre-tokenizer " + in_quotes(pre) + " cannot be written as a tokenizer.json");
+        throw Error(ErrorKind::unsupported,
+                    "pre-tokenizer " + in_quotes(pre) + " cannot be written as a tokenizer.json");
     }
-    first = {{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}};
-    return {{"type", "Sequence"}, {"pretokenizers", OrderedJson::array({first, byte_level(false)})}};
+    first = {
+        { "type", "Split" }, { "pattern", { { "Regex", regex } } }, { "behavior", "Isolated" }, { "invert", false }
+    };
+    return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(false) }) } };
 }
 
 OrderedJson post_processor(const TokenizerData & tokenizer) {
@@ -47,13 +52,15 @@ OrderedJson post_processor(const TokenizerData & tokenizer) {
         return nullptr;
     }
     const std::string & bos  = tokenizer.tokens[size_t(*tokenizer.bos)];
-    const OrderedJson   mark = {{"SpecialToken", {{"id", bos}, {"type_id", 0}}}};
-    const auto          text = [](const char * id, int type) { return OrderedJson{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
-    OrderedJson         out;
+    const OrderedJson   mark = { { "SpecialToken", { { "id", bos }, { "type_id", 0 } } } };
+    const auto          text = [](const char * id, int type) {
+        return OrderedJson{ { "Sequence", { { "id", id }, { "type_id", type } } } };
+    };
+    OrderedJson out;
     out["type"]                = "TemplateProcessing";
-    out["single"]              = OrderedJson::array({mark, text("A", 0)});
-    out["pair"]                = OrderedJson::array({mark, text("A", 0), text("B", 1)});
-    out["special_tokens"][bos] = {{"id", bos}, {"ids", {*tokenizer.bos}}, {"tokens", {bos}}};
+    out["single"]              = OrderedJson::array({ mark, text("A", 0) });
+    out["pair"]                = OrderedJson::array({ mark, text("A", 0), text("B", 1) });
+    out["special_tokens"][bos] = { { "id", bos }, { "ids", { *tokenizer.bos } }, { "tokens", { bos } } };
     return out;
 }
 
@@ -63,7 +70,8 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
     const bool        llama3 = tokenizer.pre == "llama3" || tokenizer.pre == "llama-v3";
     const std::string pre    = llama3 ? "llama-bpe" : tokenizer.pre;
     if (!tokenizer.types.empty() && tokenizer.types.size() != tokenizer.tokens.size()) {
-        throw Error(ErrorKind::format, tokenizer.source + ": its vocabulary has another number of types than of tokens");
+        throw Error(ErrorKind::format,
+                    tokenizer.source + ": its vocabulary has another number of types than of tokens");
     }
 
     // Readers number added tokens that are not in the vocabulary from its end on, so those that follow it without a gap
@@ -82,8 +90,13 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
         const TokenType     type = type_of(tokenizer, id);
         const std::string & text = tokenizer.tokens[id];
         if (is_added(type)) {
-            added.push_back({{"id", id}, {"content", text}, {"single_word", false}, {"lstrip", false}, {"rstrip", false},
-                             {"normalized", false}, {"special", type != TokenType::user_defined}});
+            added.push_back({ { "id", id },
+                              { "content", text },
+                              { "single_word", false },
+                              { "lstrip", false },
+                              { "rstrip", false },
+                              { "normalized", false },
+                              { "special", type != TokenType::user_defined } });
         }
         const bool in_tail = id >= n_normal && id < tail_end;
         if (type != TokenType::unused && !in_tail) {
@@ -96,22 +109,22 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
         if (space == std::string::npos) {
             throw Error(ErrorKind::format, tokenizer.source + ": merge " + in_quotes(merge) + " is not a pair");
         }
-        merges.push_back({merge.substr(0, space), merge.substr(space + 1)});
+        merges.push_back({ merge.substr(0, space), merge.substr(space + 1) });
     }
 
     OrderedJson json;
-    json["version"]                = "1.0";
-    json["truncation"]             = nullptr;
-    json["padding"]                = nullptr;
-    json["added_tokens"]           = added;
-    json["normalizer"]             = pre == "qwen2" || pre == "qwen35" ? OrderedJson{{"type", "NFC"}} : OrderedJson();
-    json["pre_tokenizer"]          = pre_tokenizer(pre);
-    json["post_processor"]         = post_processor(tokenizer);
-    json["decoder"]                = byte_level(true);
-    json["model"]["type"]          = "BPE";
-    json["model"]["dropout"]       = nullptr;
-    json["model"]["unk_token"]     = nullptr;
-    json["model"]["fuse_unk"]      = false;
+    json["version"]            = "1.0";
+    json["truncation"]         = nullptr;
+    json["padding"]            = nullptr;
+    json["added_tokens"]       = added;
+    json["normalizer"]         = pre == "qwen2" || pre == "qwen35" ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
+    json["pre_tokenizer"]      = pre_tokenizer(pre);
+    json["post_processor"]     = post_processor(tokenizer);
+    json["decoder"]            = byte_level(true);
+    json["model"]["type"]      = "BPE";
+    json["model"]["dropout"]   = nullptr;
+    json["model"]["unk_token"] = nullptr;
+    json["model"]["fuse_unk"]  = false;
     json["model"]["byte_fallback"] = false;
     json["model"]["ignore_merges"] = pre == "llama-bpe";
     // As sorted objects: an ordered one of this size would be searched from the front for every entry.
@@ -121,14 +134,14 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
     write_file(out.file("tokenizer.json"), text + "\n", false);
 
     OrderedJson config;
-    config["tokenizer_class"]              = "PreTrainedTokenizerFast";
-    config["clean_up_tokenization_spaces"] = false;
-    config["model_max_length"]             = n_context;
-    config["add_bos_token"]                = !json["post_processor"].is_null();
-    const std::pair<const char *, std::optional<int32_t>> special[] = {{"bos_token", tokenizer.bos},
-                                                                       {"eos_token", tokenizer.eos},
-                                                                       {"pad_token", tokenizer.padding},
-                                                                       {"unk_token", tokenizer.unknown}};
+    config["tokenizer_class"]                                       = "PreTrainedTokenizerFast";
+    config["clean_up_tokenization_spaces"]                          = false;
+    config["model_max_length"]                                      = n_context;
+    config["add_bos_token"]                                         = !json["post_processor"].is_null();
+    const std::pair<const char *, std::optional<int32_t>> special[] = { { "bos_token", tokenizer.bos },
+                                                                        { "eos_token", tokenizer.eos },
+                                                                        { "pad_token", tokenizer.padding },
+                                                                        { "unk_token", tokenizer.unknown } };
     for (const auto & [name, id] : special) {
         if (id) {
             config[name] = tokenizer.tokens[size_t(*id)];

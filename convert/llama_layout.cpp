@@ -27,15 +27,15 @@ constexpr std::string_view k_weight = ".weight";
 
 const std::vector<LlamaModule> & llama_modules() {
     static const std::vector<LlamaModule> modules = {
-        {"attn_norm", "input_layernorm", RowOrder::same, true, false},
-        {"attn_q", "self_attn.q_proj", RowOrder::query_heads, false, true},
-        {"attn_k", "self_attn.k_proj", RowOrder::key_heads, false, true},
-        {"attn_v", "self_attn.v_proj", RowOrder::same, false, true},
-        {"attn_output", "self_attn.o_proj", RowOrder::same, false, true},
-        {"ffn_norm", "post_attention_layernorm", RowOrder::same, true, false},
-        {"ffn_gate", "mlp.gate_proj", RowOrder::same, false, true},
-        {"ffn_up", "mlp.up_proj", RowOrder::same, false, true},
-        {"ffn_down", "mlp.down_proj", RowOrder::same, false, true},
+        { "attn_norm", "input_layernorm", RowOrder::same, true, false },
+        { "attn_q", "self_attn.q_proj", RowOrder::query_heads, false, true },
+        { "attn_k", "self_attn.k_proj", RowOrder::key_heads, false, true },
+        { "attn_v", "self_attn.v_proj", RowOrder::same, false, true },
+        { "attn_output", "self_attn.o_proj", RowOrder::same, false, true },
+        { "ffn_norm", "post_attention_layernorm", RowOrder::same, true, false },
+        { "ffn_gate", "mlp.gate_proj", RowOrder::same, false, true },
+        { "ffn_up", "mlp.up_proj", RowOrder::same, false, true },
+        { "ffn_down", "mlp.down_proj", RowOrder::same, false, true },
     };
     return modules;
 }
@@ -46,21 +46,21 @@ ModuleShape llama_module_shape(const LlamaModule & module, const HfLlamaConfig &
     const int64_t          keys    = int64_t(config.n_head_kv) * config.head_dim;
     const std::string_view name    = module.gguf;
     if (module.is_vector) {
-        return {d, 0};
+        return { d, 0 };
     }
     if (name == "attn_q") {
-        return {queries, d};
+        return { queries, d };
     }
     if (name == "attn_k" || name == "attn_v") {
-        return {keys, d};
+        return { keys, d };
     }
     if (name == "attn_output") {
-        return {d, queries};
+        return { d, queries };
     }
     if (name == "ffn_down") {
-        return {d, config.n_ff};
+        return { d, config.n_ff };
     }
-    return {config.n_ff, d};
+    return { config.n_ff, d };
 }
 
 int64_t hf_row_of_gguf_row(int64_t row, uint32_t head_dim) {

@@ -41,9 +41,10 @@ std::map<std::string, Pair> read_pairs(const GgufReader & adapter, const GgufRea
         const std::string  name   = a.name.substr(0, a.name.size() - 7);
         const GgufTensor * b      = adapter.find_tensor(name + ".lora_b");
         const GgufTensor * weight = base.find_tensor(name);
-        if (!b || !weight || a.ne[0] != weight->ne[0] || b->ne[1] != weight->ne[1] || a.ne[1] != b->ne[0] || weight->n_dims != 2 ||
-            a.n_elements() != a.ne[0] * a.ne[1] || b->n_elements() != b->ne[0] * b->ne[1]) {
-            throw Error(ErrorKind::format, adapter.path() + ": the pair of " + in_quotes(name) + " does not fit the base");
+        if (!b || !weight || a.ne[0] != weight->ne[0] || b->ne[1] != weight->ne[1] || a.ne[1] != b->ne[0] ||
+            weight->n_dims != 2 || a.n_elements() != a.ne[0] * a.ne[1] || b->n_elements() != b->ne[0] * b->ne[1]) {
+            throw Error(ErrorKind::format,
+                        adapter.path() + ": the pair of " + in_quotes(name) + " does not fit the base");
         }
         Pair pair;
         pair.n_in = a.ne[0];
@@ -57,7 +58,8 @@ std::map<std::string, Pair> read_pairs(const GgufReader & adapter, const GgufRea
     }
     for (const auto & tensor : adapter.tensors()) {
         if (is_lora_tensor(tensor.name) && !pairs.count(tensor.name.substr(0, tensor.name.size() - 7))) {
-            throw Error(ErrorKind::format, adapter.path() + ": the pair of " + in_quotes(tensor.name) + " is not complete");
+            throw Error(ErrorKind::format,
+                        adapter.path() + ": the pair of " + in_quotes(tensor.name) + " is not complete");
         }
     }
     if (pairs.empty()) {
@@ -99,20 +101,20 @@ FileResult export_merged(const ExportOptions & options, const GgufReader & adapt
     for (const auto & tensor : base.tensors()) {
         if (!is_lora_tensor(tensor.name) && !is_module_tensor(tensor.name)) {
             tensors.push_back(&tensor);
-            facts.push_back({tensor.name, shape_of(tensor), tensor.type});
+            facts.push_back({ tensor.name, shape_of(tensor), tensor.type });
         }
     }
     std::vector<TypeChoice> choices;
     if (options.type.empty()) {
         for (const GgufTensor * tensor : tensors) {
-            choices.push_back({tensor->type, tensor->type});
+            choices.push_back({ tensor->type, tensor->type });
         }
     } else {
         OverrideList none({});
         choices = choose_backbone_types(facts, parse_file_type(options.type), read_backbone_shape(base), none);
     }
 
-    FileResult             result{"merged model", options.out_path, options.type.empty() ? "as in the base" : options.type};
+    FileResult result{ "merged model", options.out_path, options.type.empty() ? "as in the base" : options.type };
     std::vector<TensorJob> jobs;
     for (size_t i = 0; i < tensors.size(); i++) {
         const auto pair = pairs.find(tensors[i]->name);

@@ -90,7 +90,8 @@ void set_if(GgufWriter & writer, const char * key, const std::string & value) {
 }
 
 // "organization/name" entries as PREFIX.count, PREFIX.0.name, PREFIX.0.organization, PREFIX.0.repo_url.
-void write_sources(GgufWriter & writer, const std::string & prefix, const std::string & url, const std::vector<std::string> & sources) {
+void write_sources(GgufWriter & writer, const std::string & prefix, const std::string & url,
+                   const std::vector<std::string> & sources) {
     if (sources.empty()) {
         return;
     }
@@ -117,21 +118,22 @@ FileMetadata read_metadata(const std::string & dir, const std::string & fallback
     if (!fs::exists(root / "README.md")) {
         return metadata;
     }
-    const MappedFile  card   = MappedFile::open((root / "README.md").string());
-    const Fields      fields = parse_front_matter(std::string(reinterpret_cast<const char *>(card.data()), card.size()));
-    const std::string name   = first(fields, "model_name");
-    metadata.name            = name.empty() ? metadata.name : name;
-    metadata.license         = first(fields, "license");
-    metadata.license_name    = first(fields, "license_name");
-    metadata.license_link    = first(fields, "license_link");
-    metadata.base_models     = all(fields, "base_model");
-    metadata.datasets        = all(fields, "datasets");
-    metadata.tags            = all(fields, "tags");
-    metadata.languages       = all(fields, "language");
+    const MappedFile card   = MappedFile::open((root / "README.md").string());
+    const Fields     fields = parse_front_matter(std::string(reinterpret_cast<const char *>(card.data()), card.size()));
+    const std::string name  = first(fields, "model_name");
+    metadata.name           = name.empty() ? metadata.name : name;
+    metadata.license        = first(fields, "license");
+    metadata.license_name   = first(fields, "license_name");
+    metadata.license_link   = first(fields, "license_link");
+    metadata.base_models    = all(fields, "base_model");
+    metadata.datasets       = all(fields, "datasets");
+    metadata.tags           = all(fields, "tags");
+    metadata.languages      = all(fields, "language");
     return metadata;
 }
 
-void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type, uint64_t n_parameters) {
+void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type,
+                    uint64_t n_parameters) {
     writer.set_str(keys::general_type, type);
     set_if(writer, keys::general_name, metadata.name);
     set_if(writer, keys::general_description, metadata.description);
@@ -177,7 +179,7 @@ std::string size_label(uint64_t n_parameters) {
         double       size;
         const char * letter;
     };
-    constexpr Unit units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+    constexpr Unit units[] = { { 1e12, "T" }, { 1e9, "B" }, { 1e6, "M" }, { 1e3, "K" } };
     const double   n       = double(n_parameters);
     Unit           unit    = units[3];
     for (const auto & candidate : units) {

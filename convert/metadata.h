@@ -29,7 +29,8 @@ struct FileMetadata {
 FileMetadata read_metadata(const std::string & dir, const std::string & fallback_name = "");
 
 // general.type, .name, .size_label, ... `type` is "model" or "adapter".
-void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type, uint64_t n_parameters);
+void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const std::string & type,
+                    uint64_t n_parameters);
 
 // A README.md with the facts of a file that the other files of a directory have no place for; read_metadata() reads it.
 std::string model_card(const GgufReader & gguf);

@@ -26,10 +26,13 @@ OutputDir::OutputDir(const std::string & path, bool force) : path_(path), force_
         throw Error(ErrorKind::io, in_quotes(path, 1024) + ": exists and is not a directory", "choose another path");
     }
     if (!fs::is_directory(clean.parent_path())) {
-        throw Error(ErrorKind::not_found, in_quotes(path, 1024) + ": its parent directory does not exist", "create the directory first");
+        throw Error(ErrorKind::not_found, in_quotes(path, 1024) + ": its parent directory does not exist",
+                    "create the directory first");
     }
     path_ = clean.string();
-    temp_ = (clean.parent_path() / (".penelope-" + std::to_string(::getpid()) + "-" + clean.filename().string() + ".tmp")).string();
+    temp_ =
+        (clean.parent_path() / (".penelope-" + std::to_string(::getpid()) + "-" + clean.filename().string() + ".tmp"))
+            .string();
     std::error_code code;
     fs::remove_all(temp_, code); // of a killed process with the same number
     if (!fs::create_directory(temp_, code)) {
@@ -44,7 +47,8 @@ OutputDir::~OutputDir() {
 
 std::string OutputDir::file(const std::string & name) {
     if (!force_ && fs::exists(fs::path(path_) / name)) {
-        throw Error(ErrorKind::io, in_quotes((fs::path(path_) / name).string(), 1024) + ": file exists", "use --force to replace it");
+        throw Error(ErrorKind::io, in_quotes((fs::path(path_) / name).string(), 1024) + ": file exists",
+                    "use --force to replace it");
     }
     names_.push_back(name);
     const fs::path  path = fs::path(temp_) / name;

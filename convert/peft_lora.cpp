@@ -64,10 +64,12 @@ void refuse_unsupported(const Json & config, const std::string & path) {
     if (json_get<std::string>(config, "peft_type", path) != "LORA") {
         throw Error(ErrorKind::unsupported, path + ": peft_type is not LORA");
     }
-    for (const char * field : {"use_dora", "fan_in_fan_out", "modules_to_save", "lora_bias", "layer_replication", "alora_invocation_tokens",
-                               "trainable_token_indices", "target_parameters", "use_qalora", "use_bdlora"}) {
+    for (const char * field :
+         { "use_dora", "fan_in_fan_out", "modules_to_save", "lora_bias", "layer_replication", "alora_invocation_tokens",
+           "trainable_token_indices", "target_parameters", "use_qalora", "use_bdlora" }) {
         if (is_set(config, field)) {
-            throw Error(ErrorKind::unsupported, path + ": " + field + " is not supported", "only plain LoRA pairs can be converted");
+            throw Error(ErrorKind::unsupported, path + ": " + field + " is not supported",
+                        "only plain LoRA pairs can be converted");
         }
     }
     if (json_find<std::string>(config, "bias", path).value_or("none") != "none") {
@@ -102,13 +104,15 @@ std::map<Order, Halves> collect_pairs(const SafetensorsReader & weights, const H
         char        half  = 0;
         uint32_t    layer = 0;
         if (!split_peft_name(tensor.name, name, half)) {
-            throw Error(ErrorKind::unsupported, weights.path() + ": tensor " + in_quotes(tensor.name) + " is not half of a LoRA pair");
+            throw Error(ErrorKind::unsupported,
+                        weights.path() + ": tensor " + in_quotes(tensor.name) + " is not half of a LoRA pair");
         }
         const LlamaModule * module = find_hf_module(name, layer);
         if (!module || !module->takes_lora || layer >= base.n_layer) {
-            throw Error(ErrorKind::unsupported, weights.path() + ": tensor " + in_quotes(tensor.name) + " belongs to no layer of the base");
+            throw Error(ErrorKind::unsupported,
+                        weights.path() + ": tensor " + in_quotes(tensor.name) + " belongs to no layer of the base");
         }
-        Halves & entry = pairs[{layer, module}];
+        Halves & entry                    = pairs[{ layer, module }];
         (half == 'A' ? entry.a : entry.b) = &tensor;
     }
     return pairs;
@@ -120,15 +124,15 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
     const std::string path   = (fs::path(dir) / "adapter_config.json").string();
     const Json        config = read_json_file(path);
     refuse_unsupported(config, path);
-    const double   rank    = json_get<double>(config, "r", path);
-    const double   alpha   = json_get<double>(config, "lora_alpha", path);
-    const bool     rslora  = json_find<bool>(config, "use_rslora", path).value_or(false);
+    const double   rank   = json_get<double>(config, "r", path);
+    const double   alpha  = json_get<double>(config, "lora_alpha", path);
+    const bool     rslora = json_find<bool>(config, "use_rslora", path).value_or(false);
     const Patterns ranks(config, "rank_pattern", path);
     const Patterns alphas(config, "alpha_pattern", path);
 
     const std::string weights_path = (fs::path(dir) / "adapter_model.safetensors").string();
     const std::string base_model   = json_find<std::string>(config, "base_model_name_or_path", path).value_or("");
-    PeftLora          lora{SafetensorsReader::open(weights_path), base_model, 0, {}};
+    PeftLora          lora{ SafetensorsReader::open(weights_path), base_model, 0, {} };
 
     std::vector<double>      wanted_alphas; // the alpha that alone would scale the pair right
     std::map<double, size_t> votes;
@@ -141,16 +145,18 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
         }
         const ModuleShape shape = llama_module_shape(*module, base);
         const auto        r     = int64_t(ranks.find(name, rank));
-        if (halves.a->shape != std::vector<int64_t>{r, shape.columns} || halves.b->shape != std::vector<int64_t>{shape.rows, r}) {
-            throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " has shapes " + format_shape(halves.a->shape) +
-                                               " and " + format_shape(halves.b->shape) + ", expected " + format_shape({r, shape.columns}) +
-                                               " and " + format_shape({shape.rows, r}));
+        if (halves.a->shape != std::vector<int64_t>{ r, shape.columns } ||
+            halves.b->shape != std::vector<int64_t>{ shape.rows, r }) {
+            throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " has shapes " +
+                                               format_shape(halves.a->shape) + " and " + format_shape(halves.b->shape) +
+                                               ", expected " + format_shape({ r, shape.columns }) + " and " +
+                                               format_shape({ shape.rows, r }));
         }
         const double a = alphas.find(name, alpha);
         wanted_alphas.push_back(rslora ? a * std::sqrt(double(r)) : a);
         votes[wanted_alphas.back()]++;
-        lora.pairs.push_back({gguf_tensor_name(*module, layer), r, halves.a, halves.b,
-                              module->order == RowOrder::same ? 0 : base.head_dim, 1.0f});
+        lora.pairs.push_back({ gguf_tensor_name(*module, layer), r, halves.a, halves.b,
+                               module->order == RowOrder::same ? 0 : base.head_dim, 1.0f });
     }
     if (lora.pairs.empty()) {
         throw Error(ErrorKind::format, weights_path + ": holds no LoRA pair");
@@ -169,11 +175,11 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
 std::vector<TensorJob> lora_jobs(const PeftLora & lora) {
     std::vector<TensorJob> jobs;
     for (const auto & pair : lora.pairs) {
-        TensorJob a{pair.base_tensor + ".lora_a", {pair.a->shape[1], pair.rank}, GGML_TYPE_F32, {}, nullptr, {}};
+        TensorJob a{ pair.base_tensor + ".lora_a", { pair.a->shape[1], pair.rank }, GGML_TYPE_F32, {}, nullptr, {} };
         a.read = [source = pair.a, width = pair.a->shape[1]](int64_t first, int64_t n, float * out) {
             safetensors_to_f32(*source, first * width, n * width, out);
         };
-        TensorJob b{pair.base_tensor + ".lora_b", {pair.rank, pair.b->shape[0]}, GGML_TYPE_F32, {}, nullptr, {}};
+        TensorJob b{ pair.base_tensor + ".lora_b", { pair.rank, pair.b->shape[0] }, GGML_TYPE_F32, {}, nullptr, {} };
         b.read = [pair](int64_t first, int64_t n, float * out) {
             for (int64_t i = 0; i < n; i++) {
                 const int64_t row = pair.head_dim == 0 ? first + i : hf_row_of_gguf_row(first + i, pair.head_dim);

@@ -19,10 +19,10 @@ class OutputDir;
 struct PeftPair {
     std::string               base_tensor; // "blk.0.attn_q.weight"
     int64_t                   rank;
-    const SafetensorsTensor * a; // [rank, n_in], row-major
-    const SafetensorsTensor * b; // [n_out, rank], row-major
-    uint32_t                  head_dim;   // B rows to reorder inside heads of this size; 0: as they are
-    float                     b_factor;   // see above; 1 leaves the bytes alone
+    const SafetensorsTensor * a;        // [rank, n_in], row-major
+    const SafetensorsTensor * b;        // [n_out, rank], row-major
+    uint32_t                  head_dim; // B rows to reorder inside heads of this size; 0: as they are
+    float                     b_factor; // see above; 1 leaves the bytes alone
 };
 
 struct PeftLora {
@@ -38,7 +38,7 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base);
 std::vector<TensorJob> lora_jobs(const PeftLora & lora);
 
 // Writes the pairs of a LoRA or sidecar GGUF as PEFT files, "<prefix>adapter_config.json" and its weights in F32.
-void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name, OutputDir & out,
-                     const std::string & prefix);
+void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name,
+                     OutputDir & out, const std::string & prefix);
 
 } // namespace penelope

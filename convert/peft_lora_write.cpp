@@ -27,10 +27,12 @@ struct PeftTensor {
 
 // "blk.0.attn_q.weight.lora_b" -> the module, its layer and 'b'.
 const LlamaModule * module_of(const GgufReader & gguf, const GgufTensor & tensor, uint32_t & layer, char & half) {
-    half                       = tensor.name.back();
-    const LlamaModule * module = find_gguf_module(std::string_view(tensor.name).substr(0, tensor.name.size() - 7), layer);
+    half = tensor.name.back();
+    const LlamaModule * module =
+        find_gguf_module(std::string_view(tensor.name).substr(0, tensor.name.size() - 7), layer);
     if (!module || !module->takes_lora) {
-        throw Error(ErrorKind::unsupported, gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a PEFT adapter");
+        throw Error(ErrorKind::unsupported,
+                    gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a PEFT adapter");
     }
     return module;
 }
@@ -77,8 +79,8 @@ OrderedJson adapter_config(float alpha, const std::map<std::string, int64_t> & r
 
 } // namespace
 
-void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name, OutputDir & out,
-                     const std::string & prefix) {
+void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name,
+                     OutputDir & out, const std::string & prefix) {
     std::map<std::string, PeftTensor> tensors; // by name: the order PyTorch's writers use
     std::map<std::string, int64_t>    ranks;   // by module
     for (const auto & tensor : gguf.tensors()) {
@@ -92,15 +94,19 @@ void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const 
         const int64_t       rank   = half == 'a' ? tensor.ne[1] : tensor.ne[0];
         if (layer >= base.n_layer || tensor.n_elements() != rank * (half == 'a' ? shape.columns : shape.rows) ||
             tensor.ne[0] != (half == 'a' ? shape.columns : rank)) {
-            throw Error(ErrorKind::format, gguf.path() + ": tensor " + in_quotes(tensor.name) + " does not fit the base");
+            throw Error(ErrorKind::format,
+                        gguf.path() + ": tensor " + in_quotes(tensor.name) + " does not fit the base");
         }
-        const std::string weight = hf_tensor_name(*module, layer);
-        const std::string name   = weight.substr(0, weight.size() - 7);
+        const std::string weight  = hf_tensor_name(*module, layer);
+        const std::string name    = weight.substr(0, weight.size() - 7);
         const bool        reorder = half == 'b' && module->order != RowOrder::same;
-        tensors["base_model.model." + name + (half == 'a' ? ".lora_A.weight" : ".lora_B.weight")] = {&tensor, reorder ? base.head_dim : 0};
+        tensors["base_model.model." + name + (half == 'a' ? ".lora_A.weight" : ".lora_B.weight")] = {
+            &tensor, reorder ? base.head_dim : 0
+        };
         const auto [it, inserted] = ranks.emplace(name, rank);
         if (!inserted && it->second != rank) {
-            throw Error(ErrorKind::format, gguf.path() + ": the halves of the pair of " + in_quotes(name) + " have different ranks");
+            throw Error(ErrorKind::format,
+                        gguf.path() + ": the halves of the pair of " + in_quotes(name) + " have different ranks");
         }
     }
     if (tensors.empty()) {
@@ -110,7 +116,7 @@ void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const 
     SafetensorsWriter writer(out.file(prefix + "adapter_model.safetensors"), false);
     writer.set_metadata("format", "pt");
     for (const auto & [name, tensor] : tensors) {
-        writer.add_tensor(name, SafetensorsType::f32, {tensor.source->ne[1], tensor.source->ne[0]});
+        writer.add_tensor(name, SafetensorsType::f32, { tensor.source->ne[1], tensor.source->ne[0] });
     }
     writer.begin_data();
     std::vector<float> rows;
@@ -119,7 +125,8 @@ void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const 
         const int64_t n_rows = tensor.source->ne[1];
         rows.resize(size_t(width * n_rows));
         for (int64_t i = 0; i < n_rows; i++) {
-            read_rows_f32(*tensor.source, tensor.head_dim == 0 ? i : gguf_row_of_hf_row(i, tensor.head_dim), 1, rows.data() + i * width);
+            read_rows_f32(*tensor.source, tensor.head_dim == 0 ? i : gguf_row_of_hf_row(i, tensor.head_dim), 1,
+                          rows.data() + i * width);
         }
         writer.write(rows.data(), rows.size() * sizeof(float));
     }

@@ -46,7 +46,8 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base,
         if (!config.contains("interval") || !config["interval"].is_array() || config["interval"].size() != 2) {
             throw Error(ErrorKind::format, path + ": interval is not a pair of layers");
         }
-        const Json interval = {{"interval start", config["interval"][0]}, {"interval end", config["interval"][1]}};
+        const Json interval = { { "interval start", config["interval"][0] },
+                                { "interval end", config["interval"][1] } };
         out.interval_start  = get_count(interval, "interval start", path);
         out.interval_end    = get_count(interval, "interval end", path);
         out.n_memory        = get_count(config, "memory_count", path);
@@ -82,7 +83,7 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     out["version"] = config.version;
     out["method"]  = config.method;
     if (config.method == "penelope") {
-        out["interval"]      = {config.interval_start, config.interval_end};
+        out["interval"]      = { config.interval_start, config.interval_end };
         out["memory_count"]  = config.n_memory;
         out["readout_count"] = config.n_readout;
     }
@@ -115,16 +116,19 @@ std::vector<TensorJob> module_jobs(const SafetensorsReader & weights, const Side
     std::vector<TensorJob> jobs;
     std::set<std::string>  known;
     for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
-        const SafetensorsTensor & source = weights.get(shape.name, {shape.ne.rbegin(), shape.ne.rend()});
+        const SafetensorsTensor & source = weights.get(shape.name, { shape.ne.rbegin(), shape.ne.rend() });
         const int64_t             width  = shape.ne[0];
-        TensorJob                 job{shape.name, shape.ne, GGML_TYPE_F32, {}, nullptr, {}};
-        job.read = [&source, width](int64_t first, int64_t n, float * out) { safetensors_to_f32(source, first * width, n * width, out); };
+        TensorJob                 job{ shape.name, shape.ne, GGML_TYPE_F32, {}, nullptr, {} };
+        job.read = [&source, width](int64_t first, int64_t n, float * out) {
+            safetensors_to_f32(source, first * width, n * width, out);
+        };
         jobs.push_back(std::move(job));
         known.insert(shape.name);
     }
     for (const auto & tensor : weights.tensors()) {
         if (!known.count(tensor.name)) {
-            throw Error(ErrorKind::format, weights.path() + ": tensor " + in_quotes(tensor.name) + " is not part of the method " + config.method);
+            throw Error(ErrorKind::format, weights.path() + ": tensor " + in_quotes(tensor.name) +
+                                               " is not part of the method " + config.method);
         }
     }
     return jobs;

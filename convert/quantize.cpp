@@ -20,23 +20,26 @@ bool is_adapter_tensor(const std::string & name) {
 }
 
 // A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
-std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type, const std::vector<TypeOverride> & overrides) {
+std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type,
+                                     const std::vector<TypeOverride> & overrides) {
     std::vector<TensorFacts> backbone;
     std::vector<TensorFacts> adapter;
     for (const auto & tensor : gguf.tensors()) {
-        (is_adapter_tensor(tensor.name) ? adapter : backbone).push_back({tensor.name, shape_of(tensor), tensor.type});
+        (is_adapter_tensor(tensor.name) ? adapter : backbone).push_back({ tensor.name, shape_of(tensor), tensor.type });
     }
     OverrideList patterns(overrides);
-    const auto   backbone_choices =
-        backbone.empty() ? std::vector<TypeChoice>() : choose_backbone_types(backbone, file_type, read_backbone_shape(gguf), patterns);
-    const auto adapter_choices = choose_adapter_types(adapter, file_type, patterns);
+    const auto   backbone_choices = backbone.empty()
+                                        ? std::vector<TypeChoice>()
+                                        : choose_backbone_types(backbone, file_type, read_backbone_shape(gguf), patterns);
+    const auto   adapter_choices  = choose_adapter_types(adapter, file_type, patterns);
     patterns.require_all_used();
 
     std::vector<TypeChoice> choices;
     size_t                  i_backbone = 0;
     size_t                  i_adapter  = 0;
     for (const auto & tensor : gguf.tensors()) {
-        choices.push_back(is_adapter_tensor(tensor.name) ? adapter_choices[i_adapter++] : backbone_choices[i_backbone++]);
+        choices.push_back(is_adapter_tensor(tensor.name) ? adapter_choices[i_adapter++]
+                                                         : backbone_choices[i_backbone++]);
     }
     return choices;
 }
@@ -45,8 +48,9 @@ void refuse_requantizing(const GgufReader & gguf, const std::vector<TypeChoice> 
     for (size_t i = 0; i < choices.size(); i++) {
         const GgufTensor & tensor = gguf.tensors()[i];
         if (ggml_is_quantized(tensor.type) && ggml_is_quantized(choices[i].type) && tensor.type != choices[i].type) {
-            throw Error(ErrorKind::usage, gguf.path() + ": is quantized already (" + in_quotes(tensor.name) + " is " +
-                                              ggml_type_name(tensor.type) + "); quantizing again loses quality",
+            throw Error(ErrorKind::usage,
+                        gguf.path() + ": is quantized already (" + in_quotes(tensor.name) + " is " +
+                            ggml_type_name(tensor.type) + "); quantizing again loses quality",
                         "start from the F32, F16 or BF16 file, or use --allow-requantize");
         }
     }
@@ -59,15 +63,16 @@ FileResult quantize_file(const QuantizeOptions & options) {
     const FileType & file_type = parse_file_type(options.type);
     const GgufReader gguf      = GgufReader::open(options.in_path);
     if (gguf.find_u32(keys::split_count).value_or(1) > 1) {
-        throw Error(ErrorKind::unsupported, options.in_path + ": is one of several parts of a model", "merge the parts first");
+        throw Error(ErrorKind::unsupported, options.in_path + ": is one of several parts of a model",
+                    "merge the parts first");
     }
     const auto choices = choose_types(gguf, file_type, options.overrides);
     if (!options.allow_requantize) {
         refuse_requantizing(gguf, choices);
     }
 
-    FileResult             result{gguf.find_str(keys::adapter_type).value_or(gguf.find_str(keys::general_type).value_or("model")),
-                      options.out_path, file_type.name};
+    FileResult result{ gguf.find_str(keys::adapter_type).value_or(gguf.find_str(keys::general_type).value_or("model")),
+                       options.out_path, file_type.name };
     std::vector<TensorJob> jobs;
     for (size_t i = 0; i < choices.size(); i++) {
         const GgufTensor & tensor = gguf.tensors()[i];

@@ -28,14 +28,14 @@ struct TypeRow {
 };
 
 constexpr TypeRow k_types[] = {
-    {SafetensorsType::f64, "F64", 8},         {SafetensorsType::f32, "F32", 4},
-    {SafetensorsType::f16, "F16", 2},         {SafetensorsType::bf16, "BF16", 2},
-    {SafetensorsType::i64, "I64", 8},         {SafetensorsType::i32, "I32", 4},
-    {SafetensorsType::i16, "I16", 2},         {SafetensorsType::i8, "I8", 1},
-    {SafetensorsType::u64, "U64", 8},         {SafetensorsType::u32, "U32", 4},
-    {SafetensorsType::u16, "U16", 2},         {SafetensorsType::u8, "U8", 1},
-    {SafetensorsType::boolean, "BOOL", 1},    {SafetensorsType::f8_e4m3, "F8_E4M3", 1},
-    {SafetensorsType::f8_e5m2, "F8_E5M2", 1},
+    { SafetensorsType::f64, "F64", 8 },         { SafetensorsType::f32, "F32", 4 },
+    { SafetensorsType::f16, "F16", 2 },         { SafetensorsType::bf16, "BF16", 2 },
+    { SafetensorsType::i64, "I64", 8 },         { SafetensorsType::i32, "I32", 4 },
+    { SafetensorsType::i16, "I16", 2 },         { SafetensorsType::i8, "I8", 1 },
+    { SafetensorsType::u64, "U64", 8 },         { SafetensorsType::u32, "U32", 4 },
+    { SafetensorsType::u16, "U16", 2 },         { SafetensorsType::u8, "U8", 1 },
+    { SafetensorsType::boolean, "BOOL", 1 },    { SafetensorsType::f8_e4m3, "F8_E4M3", 1 },
+    { SafetensorsType::f8_e5m2, "F8_E5M2", 1 },
 };
 
 const TypeRow & type_row(SafetensorsType type) {
@@ -106,7 +106,7 @@ SafetensorsTensor parse_entry(const std::string & where, const std::string & nam
         throw Error(ErrorKind::unsupported, where + ": unknown dtype '" + type_name + "'");
     }
 
-    SafetensorsTensor tensor{name, row->type, {}, nullptr, 0};
+    SafetensorsTensor tensor{ name, row->type, {}, nullptr, 0 };
     uint64_t          bytes = row->size;
     bool              empty = false;
     for (const auto & extent : shape) {
@@ -141,7 +141,7 @@ SafetensorsTensor parse_entry(const std::string & where, const std::string & nam
     return tensor;
 }
 
-// The byte order in memory is that of the file on every machine ggml runs on with GGUF files written here.
+// Both are little-endian: the file by its format, the machine as for GGUF files.
 template <typename T> T load(const uint8_t * p) {
     T value;
     std::memcpy(&value, p, sizeof value);
@@ -194,13 +194,15 @@ void safetensors_to_f32(const SafetensorsTensor & tensor, int64_t first, int64_t
             }
             return;
         default:
-            throw Error(ErrorKind::unsupported, "tensor '" + tensor.name + "': dtype " +
-                                                    safetensors_type_name(tensor.type) + " cannot be read as weights",
+            throw Error(ErrorKind::unsupported,
+                        "tensor '" + tensor.name + "': dtype " + safetensors_type_name(tensor.type) +
+                            " cannot be read as weights",
                         "supported are F32, F16, BF16 and F64");
     }
 }
 
-SafetensorsReader::SafetensorsReader(std::string path, MappedFile file) : path_(std::move(path)), file_(std::move(file)) {}
+SafetensorsReader::SafetensorsReader(std::string path, MappedFile file)
+    : path_(std::move(path)), file_(std::move(file)) {}
 
 SafetensorsReader SafetensorsReader::open(const std::string & path) {
     SafetensorsReader reader(path, MappedFile::open(path));
@@ -279,8 +281,8 @@ const SafetensorsTensor & SafetensorsReader::get(std::string_view name) const {
 const SafetensorsTensor & SafetensorsReader::get(std::string_view name, const std::vector<int64_t> & shape) const {
     const SafetensorsTensor & tensor = get(name);
     if (tensor.shape != shape) {
-        throw Error(ErrorKind::format, path_ + ": tensor '" + tensor.name + "' has shape " + format_shape(tensor.shape) +
-                                           ", expected " + format_shape(shape));
+        throw Error(ErrorKind::format, path_ + ": tensor '" + tensor.name + "' has shape " +
+                                           format_shape(tensor.shape) + ", expected " + format_shape(shape));
     }
     return tensor;
 }

@@ -44,9 +44,10 @@ class SafetensorsReader {
     const std::vector<SafetensorsTensor> &     tensors() const { return tensors_; }   // in order of their data
 
     const SafetensorsTensor * find(std::string_view name) const;
-    const SafetensorsTensor & get(std::string_view name) const;                                      // throws when missing
-    const SafetensorsTensor & get(std::string_view name, const std::vector<int64_t> & shape) const; // also on another shape
-    std::vector<float>        read_f32(std::string_view name) const;                                 // the whole tensor
+    // Throw when it is missing; the second also when it has another shape.
+    const SafetensorsTensor & get(std::string_view name) const;
+    const SafetensorsTensor & get(std::string_view name, const std::vector<int64_t> & shape) const;
+    std::vector<float>        read_f32(std::string_view name) const; // the whole tensor
 
     // Drops the pages of a part of the map that has been copied elsewhere.
     void release_pages(const void * data, size_t size) const;

@@ -23,7 +23,8 @@ struct SafetensorsWriter::Impl {
     bool                   started   = false;
 };
 
-SafetensorsWriter::SafetensorsWriter(const std::string & path, bool force) : impl_(std::make_unique<Impl>(path, force)) {}
+SafetensorsWriter::SafetensorsWriter(const std::string & path, bool force)
+    : impl_(std::make_unique<Impl>(path, force)) {}
 SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::set_metadata(const std::string & key, const std::string & value) {
@@ -41,7 +42,7 @@ void SafetensorsWriter::add_tensor(const std::string & name, SafetensorsType typ
     nlohmann::ordered_json entry;
     entry["dtype"]        = safetensors_type_name(type);
     entry["shape"]        = shape;
-    entry["data_offsets"] = {impl_->announced, impl_->announced + bytes};
+    entry["data_offsets"] = { impl_->announced, impl_->announced + bytes };
     impl_->entries.emplace(name, std::move(entry));
     impl_->announced += bytes;
 }

@@ -73,12 +73,13 @@ void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<f
     }
 }
 
-Slab make_slab(const TensorJob & job, int64_t first, int64_t n, int n_threads, const std::function<bool()> & cancelled) {
-    Slab slab{first, n, std::vector<uint8_t>(size_t(n) * job.row_size())};
+Slab make_slab(const TensorJob & job, int64_t first, int64_t n, int n_threads,
+               const std::function<bool()> & cancelled) {
+    Slab slab{ first, n, std::vector<uint8_t>(size_t(n) * job.row_size()) };
 
     const int64_t        chunk_rows = std::max<int64_t>(1, k_chunk_elements / job.ne[0]);
-    std::atomic<int64_t> next{0};
-    std::atomic<bool>    stop{false};
+    std::atomic<int64_t> next{ 0 };
+    std::atomic<bool>    stop{ false };
     const auto           work = [&] {
         std::vector<float> scratch;
         try {
@@ -86,7 +87,8 @@ Slab make_slab(const TensorJob & job, int64_t first, int64_t n, int n_threads, c
                 if (cancelled && cancelled()) {
                     throw Error(ErrorKind::cancelled, "interrupted", "nothing was written");
                 }
-                convert_rows(job, first + row, std::min(chunk_rows, n - row), scratch, slab.bytes.data() + size_t(row) * job.row_size());
+                convert_rows(job, first + row, std::min(chunk_rows, n - row), scratch,
+                                       slab.bytes.data() + size_t(row) * job.row_size());
             }
         } catch (...) {
             stop = true;
@@ -133,9 +135,10 @@ void announce_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs) 
 }
 
 void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, const StreamOptions & options) {
-    const int n_threads = options.n_threads > 0 ? options.n_threads : std::max(1, int(std::thread::hardware_concurrency()));
+    const int n_threads =
+        options.n_threads > 0 ? options.n_threads : std::max(1, int(std::thread::hardware_concurrency()));
 
-    StreamProgress progress{0, jobs.size(), 0, 0, ""};
+    StreamProgress progress{ 0, jobs.size(), 0, 0, "" };
     for (const auto & job : jobs) {
         progress.bytes_total += job.size();
     }
@@ -175,8 +178,8 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
                 const size_t size   = size_t(n) * job.row_size();
                 const auto * source = static_cast<const uint8_t *>(job.raw) + size_t(first) * job.row_size();
                 const bool   valid  = job.type == GGML_TYPE_F32
-                                         ? all_finite(reinterpret_cast<const float *>(source), n * job.ne[0])
-                                         : ggml_validate_row_data(job.type, source, size);
+                                          ? all_finite(reinterpret_cast<const float *>(source), n * job.ne[0])
+                                          : ggml_validate_row_data(job.type, source, size);
                 if (!valid) {
                     fail(job, "holds a value that is not a number or infinite");
                 }
@@ -195,7 +198,8 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
                 report(job, i, slab.bytes.size());
                 continue;
             }
-            following = std::async(std::launch::async, make_slab, std::cref(job), first, n, n_threads, std::cref(options.cancelled));
+            following = std::async(std::launch::async, make_slab, std::cref(job), first, n, n_threads,
+                                   std::cref(options.cancelled));
             drain();
             computing = std::move(following);
             owner     = &job;
@@ -206,7 +210,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
 }
 
 TensorJob memory_job(std::string name, std::vector<int64_t> ne, ggml_type type, const float * values) {
-    TensorJob job{std::move(name), std::move(ne), type, {}, nullptr, {}};
+    TensorJob     job{ std::move(name), std::move(ne), type, {}, nullptr, {} };
     const int64_t width = job.ne[0];
     job.read            = [values, width](int64_t first, int64_t n, float * out) {
         std::memcpy(out, values + first * width, size_t(n * width) * sizeof(float));

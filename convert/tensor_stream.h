@@ -42,9 +42,9 @@ struct StreamProgress {
 };
 
 struct StreamOptions {
-    int                                          n_threads = 0; // 0: all cores
-    std::function<void(const StreamProgress &)>  progress;      // called by the calling thread
-    std::function<bool()>                        cancelled;     // polled; true ends with Error(cancelled)
+    int                                         n_threads = 0; // 0: all cores
+    std::function<void(const StreamProgress &)> progress;      // called by the calling thread
+    std::function<bool()>                       cancelled;     // polled; true ends with Error(cancelled)
 };
 
 // Announces every tensor; keys may still be added until stream_tensors.
