@@ -79,13 +79,15 @@ FileResult convert_lora(const ConvertOptions & options) {
     FileResult       result{ "lora", options.out_path, "" };
     const FileType & file_type = choose_types(options, jobs, result);
 
-    GgufWriter writer(options.out_path, options.force);
+    const FileMetadata metadata = read_metadata(options.dir);
+    result.path = target_path(options.out_path, metadata.name, result.n_parameters, result.type, result.kind);
+    GgufWriter writer(result.path, options.force);
     writer.set_str(keys::general_architecture, base.get_str(keys::general_architecture));
     writer.set_str(keys::adapter_type, "lora");
     writer.set_f32(keys::adapter_lora_alpha, lora.alpha);
     const std::string base_name =
         lora.base_model.empty() ? base.find_str(keys::general_name).value_or("") : lora.base_model;
-    write_adapter(writer, options, file_type, read_metadata(options.dir), base_name, jobs, result.n_parameters);
+    write_adapter(writer, options, file_type, metadata, base_name, jobs, result.n_parameters);
     return result;
 }
 
@@ -112,11 +114,12 @@ FileResult convert_penelope(const ConvertOptions & options) {
     FileResult       result{ config.method, options.out_path, "" };
     const FileType & file_type = choose_types(options, jobs, result);
 
-    GgufWriter writer(options.out_path, options.force);
+    const FileMetadata metadata = read_metadata(options.dir, sidecar_name(config));
+    result.path = target_path(options.out_path, metadata.name, result.n_parameters, result.type, result.kind);
+    GgufWriter writer(result.path, options.force);
     write_sidecar_identity(writer, config);
     write_sidecar_keys(writer, config);
-    write_adapter(writer, options, file_type, read_metadata(options.dir, sidecar_name(config)), config.base.name, jobs,
-                  result.n_parameters);
+    write_adapter(writer, options, file_type, metadata, config.base.name, jobs, result.n_parameters);
     return result;
 }
 

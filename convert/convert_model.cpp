@@ -105,7 +105,7 @@ class Plan {
         if (!tensor.source) {
             return memory_job(tensor.facts.name, tensor.facts.ne, type, rope_factors_.data());
         }
-        TensorJob                 job{ tensor.facts.name, tensor.facts.ne, type, {}, nullptr, {} };
+        TensorJob                 job{ tensor.facts.name, tensor.facts.ne, type };
         const SafetensorsTensor & source   = *tensor.source;
         const int64_t             width    = tensor.facts.ne[0];
         const uint32_t            head_dim = tensor.head_dim;
@@ -187,9 +187,11 @@ FileResult convert_model(const ConvertOptions & options) {
         result.n_parameters -= tensor.source ? 0 : uint64_t(tensor.facts.ne[0]); // rope factors are no parameters
     }
 
-    GgufWriter writer(options.out_path, options.force);
+    const FileMetadata metadata = read_metadata(options.dir);
+    result.path = target_path(options.out_path, metadata.name, result.n_parameters, result.type, result.kind);
+    GgufWriter writer(result.path, options.force);
     write_llama_keys(writer, config);
-    write_metadata(writer, read_metadata(options.dir), "model", result.n_parameters);
+    write_metadata(writer, metadata, "model", result.n_parameters);
     writer.set_u32(keys::general_file_type, file_type.number);
     writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
     write_tokenizer_keys(writer, tokenizer);

@@ -46,11 +46,12 @@ BackboneShape read_backbone_shape(const GgufReader & gguf) {
 }
 
 TensorJob gguf_job(const GgufReader & gguf, const GgufTensor & tensor, ggml_type type) {
-    TensorJob    job{ tensor.name, shape_of(tensor), type, {}, nullptr, {} };
+    TensorJob    job{ tensor.name, shape_of(tensor), type };
     const size_t row_size = ggml_row_size(tensor.type, tensor.ne[0]);
     if (type == tensor.type) {
         job.raw = tensor.data;
     } else {
+        job.f32  = tensor.type == GGML_TYPE_F32 ? static_cast<const float *>(tensor.data) : nullptr;
         job.read = [&tensor](int64_t first, int64_t n, float * out) { read_rows_f32(tensor, first, n, out); };
     }
     job.release = [&gguf, &tensor, row_size](int64_t first, int64_t n) {

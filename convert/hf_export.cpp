@@ -75,8 +75,8 @@ std::map<std::string, HfTensor> plan_tensors(const GgufReader & gguf, const HfLl
     return plan;
 }
 
-void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTensor & tensor,
-                std::vector<float> & rows) {
+void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTensor & tensor, std::vector<float> & rows,
+                const StreamOptions & options, StreamProgress & progress) {
     const int64_t width  = tensor.source->ne[0];
     const int64_t n_rows = tensor.source->n_elements() / width;
     const int64_t step   = std::max<int64_t>(1, k_chunk_elements / width);
@@ -92,6 +92,11 @@ void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTen
             }
         }
         writer.write(rows.data(), rows.size() * sizeof(float));
+        progress.bytes_done += rows.size() * sizeof(float);
+        if (options.progress) {
+            options.progress(progress);
+        }
+        throw_if_cancelled(options.cancelled);
     }
     gguf.release_pages(*tensor.source);
 }
@@ -177,19 +182,12 @@ FileResult export_hf(const ExportOptions & options, const GgufReader & gguf) {
     writer.begin_data();
     std::vector<float> rows;
     for (const auto & [name, tensor] : plan) {
-        write_rows(writer, gguf, tensor, rows);
+        progress.i_tensor = result.n_tensors;
+        progress.name     = name;
+        write_rows(writer, gguf, tensor, rows, options.stream, progress);
         result.n_tensors++;
         result.n_parameters += uint64_t(tensor.source->n_elements());
         result.bytes_in += tensor.source->size;
-        progress.i_tensor   = result.n_tensors - 1;
-        progress.name       = name;
-        progress.bytes_done = result.n_parameters * sizeof(float);
-        if (options.stream.progress) {
-            options.stream.progress(progress);
-        }
-        if (options.stream.cancelled && options.stream.cancelled()) {
-            throw Error(ErrorKind::cancelled, "interrupted", "nothing was written");
-        }
     }
     result.bytes_out = progress.bytes_total;
     writer.finish();

@@ -71,6 +71,7 @@ std::map<std::string, Pair> read_pairs(const GgufReader & adapter, const GgufRea
 TensorJob merged_job(const GgufReader & base, const GgufTensor & tensor, ggml_type type, const Pair & pair) {
     TensorJob job = gguf_job(base, tensor, type);
     job.raw       = nullptr;
+    job.f32       = nullptr;
     job.read      = [&tensor, &pair](int64_t first, int64_t n, float * out) {
         read_rows_f32(tensor, first, n, out);
         for (int64_t i = 0; i < n; i++) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <sstream>
 
 namespace penelope {
@@ -30,6 +31,8 @@ std::string trimmed(const std::string & text) {
     }
     return out;
 }
+
+constexpr size_t k_card_bytes = size_t(1) << 20; // the front matter of a model card is at its head
 
 using Fields = std::map<std::string, std::vector<std::string>>;
 
@@ -118,17 +121,18 @@ FileMetadata read_metadata(const std::string & dir, const std::string & fallback
     if (!fs::exists(root / "README.md")) {
         return metadata;
     }
-    const MappedFile card   = MappedFile::open((root / "README.md").string());
-    const Fields     fields = parse_front_matter(std::string(reinterpret_cast<const char *>(card.data()), card.size()));
-    const std::string name  = first(fields, "model_name");
-    metadata.name           = name.empty() ? metadata.name : name;
-    metadata.license        = first(fields, "license");
-    metadata.license_name   = first(fields, "license_name");
-    metadata.license_link   = first(fields, "license_link");
-    metadata.base_models    = all(fields, "base_model");
-    metadata.datasets       = all(fields, "datasets");
-    metadata.tags           = all(fields, "tags");
-    metadata.languages      = all(fields, "language");
+    const MappedFile  card   = MappedFile::open((root / "README.md").string());
+    const size_t      size   = std::min(card.size(), k_card_bytes);
+    const Fields      fields = parse_front_matter(std::string(reinterpret_cast<const char *>(card.data()), size));
+    const std::string name   = first(fields, "model_name");
+    metadata.name            = name.empty() ? metadata.name : name;
+    metadata.license         = first(fields, "license");
+    metadata.license_name    = first(fields, "license_name");
+    metadata.license_link    = first(fields, "license_link");
+    metadata.base_models     = all(fields, "base_model");
+    metadata.datasets        = all(fields, "datasets");
+    metadata.tags            = all(fields, "tags");
+    metadata.languages       = all(fields, "language");
     return metadata;
 }
 
@@ -172,6 +176,24 @@ std::string model_card(const GgufReader & gguf) {
         }
     }
     return text + "---\n";
+}
+
+std::string target_path(const std::string & out, const std::string & name, uint64_t n_parameters,
+                        const std::string & type, const std::string & kind) {
+    if (!fs::is_directory(out)) {
+        return out;
+    }
+    std::string file = name.empty() ? kind : name;
+    for (char & c : file) {
+        if (static_cast<unsigned char>(c) <= ' ' || c == '/' || c == '\\' || c == ':') {
+            c = '-';
+        }
+    }
+    static const std::regex size("(^|[-_.])[0-9]+([._][0-9]+)?[KMBTkmbt]([-_.]|$)");
+    if (!std::regex_search(file, size)) {
+        file += "-" + size_label(n_parameters);
+    }
+    return (fs::path(out) / (file + "-" + type + (kind == "lora" ? "-LoRA" : "") + ".gguf")).string();
 }
 
 std::string size_label(uint64_t n_parameters) {

@@ -35,6 +35,12 @@ void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const st
 // A README.md with the facts of a file that the other files of a directory have no place for; read_metadata() reads it.
 std::string model_card(const GgufReader & gguf);
 
+// Where a GGUF file goes: `out`, or inside `out` if that is a directory, under the name such files are shared by, e.g.
+// "Llama-3.2-1B-Q8_0.gguf", "Llama-3.2-1B-listops-F32-LoRA.gguf", "SmolLM2-penelope-listops-3.5M-Q8_0.gguf". The size stands
+// in it unless the name has one already.
+std::string target_path(const std::string & out, const std::string & name, uint64_t n_parameters,
+                        const std::string & type, const std::string & kind);
+
 // "1.2B", "135M", "439K": at least two digits, as in names of model files.
 std::string size_label(uint64_t n_parameters);
 

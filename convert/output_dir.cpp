@@ -35,6 +35,7 @@ OutputDir::OutputDir(const std::string & path, bool force) : path_(path), force_
             .string();
     std::error_code code;
     fs::remove_all(temp_, code); // of a killed process with the same number
+    temporary_.emplace_back(temp_);
     if (!fs::create_directory(temp_, code)) {
         fail(path_, "cannot create a directory beside it", code);
     }
@@ -51,7 +52,11 @@ std::string OutputDir::file(const std::string & name) {
                     "use --force to replace it");
     }
     names_.push_back(name);
-    const fs::path  path = fs::path(temp_) / name;
+    const fs::path path = fs::path(temp_) / name;
+    if (path.parent_path() != fs::path(temp_)) {
+        temporary_.emplace_back(path.parent_path().string());
+    }
+    temporary_.emplace_back(path.string());
     std::error_code code;
     fs::create_directories(path.parent_path(), code);
     if (code) {

@@ -1,8 +1,10 @@
 // A directory of files that appears complete or not at all.
 //
 // Files are written into a hidden directory beside the target. commit() renames it, or, when the target exists already, moves
-// the files into it one by one; without commit() everything is removed. A file of the same name in the target needs `force`.
+// the files into it one by one; without commit() everything is removed, by remove_temporary_files() too. A file of the same name in the target needs `force`.
 #pragma once
+
+#include "base/atomic_file.h"
 
 #include <string>
 #include <vector>
@@ -21,10 +23,11 @@ class OutputDir {
     void        commit();
 
   private:
-    std::string              path_;
-    std::string              temp_;
-    bool                     force_;
-    std::vector<std::string> names_;
+    std::string                path_;
+    std::string                temp_;
+    bool                       force_;
+    std::vector<std::string>   names_;
+    std::vector<TemporaryPath> temporary_;
 };
 
 } // namespace penelope

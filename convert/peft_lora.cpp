@@ -175,11 +175,11 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
 std::vector<TensorJob> lora_jobs(const PeftLora & lora) {
     std::vector<TensorJob> jobs;
     for (const auto & pair : lora.pairs) {
-        TensorJob a{ pair.base_tensor + ".lora_a", { pair.a->shape[1], pair.rank }, GGML_TYPE_F32, {}, nullptr, {} };
+        TensorJob a{ pair.base_tensor + ".lora_a", { pair.a->shape[1], pair.rank }, GGML_TYPE_F32 };
         a.read = [source = pair.a, width = pair.a->shape[1]](int64_t first, int64_t n, float * out) {
             safetensors_to_f32(*source, first * width, n * width, out);
         };
-        TensorJob b{ pair.base_tensor + ".lora_b", { pair.rank, pair.b->shape[0] }, GGML_TYPE_F32, {}, nullptr, {} };
+        TensorJob b{ pair.base_tensor + ".lora_b", { pair.rank, pair.b->shape[0] }, GGML_TYPE_F32 };
         b.read = [pair](int64_t first, int64_t n, float * out) {
             for (int64_t i = 0; i < n; i++) {
                 const int64_t row = pair.head_dim == 0 ? first + i : hf_row_of_gguf_row(first + i, pair.head_dim);

@@ -26,6 +26,12 @@ std::string embedded_json(const Json & config, const char * field) {
     return config.contains(field) && !config[field].is_null() ? dump_json(config[field]) : "";
 }
 
+// The way back, in the order of the text.
+OrderedJson embedded_object(const std::string & text, const std::string & key) {
+    parse_json(text, "key 'penelope." + key + "'"); // refuses what is no JSON or too deep to be written again
+    return OrderedJson::parse(text);
+}
+
 } // namespace
 
 SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base, const std::string & path) {
@@ -104,10 +110,10 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     out["base"]["vocab_size"]       = config.base.vocab_size;
     out["base"]["tokens_sha256"]    = config.base.tokens_sha256;
     if (!config.train_config.empty()) {
-        out["train_config"] = OrderedJson::parse(config.train_config);
+        out["train_config"] = embedded_object(config.train_config, "train.config");
     }
     if (!config.eval_results.empty()) {
-        out["eval_results"] = OrderedJson::parse(config.eval_results);
+        out["eval_results"] = embedded_object(config.eval_results, "eval.results");
     }
     return out;
 }
@@ -118,7 +124,7 @@ std::vector<TensorJob> module_jobs(const SafetensorsReader & weights, const Side
     for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
         const SafetensorsTensor & source = weights.get(shape.name, { shape.ne.rbegin(), shape.ne.rend() });
         const int64_t             width  = shape.ne[0];
-        TensorJob                 job{ shape.name, shape.ne, GGML_TYPE_F32, {}, nullptr, {} };
+        TensorJob                 job{ shape.name, shape.ne, GGML_TYPE_F32 };
         job.read = [&source, width](int64_t first, int64_t n, float * out) {
             safetensors_to_f32(source, first * width, n * width, out);
         };

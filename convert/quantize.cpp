@@ -4,6 +4,7 @@
 #include "convert/convert.h"
 #include "convert/convert_model.h"
 #include "convert/gguf_source.h"
+#include "convert/metadata.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
@@ -79,8 +80,10 @@ FileResult quantize_file(const QuantizeOptions & options) {
         jobs.push_back(gguf_job(gguf, tensor, choices[i].type));
         note_tensor(result, jobs.back(), choices[i], tensor.type, tensor.size);
     }
+    result.path = target_path(options.out_path, gguf.find_str(keys::general_name).value_or(""), result.n_parameters,
+                              result.type, result.kind);
     if (!options.dry_run) {
-        GgufWriter writer(options.out_path, options.force);
+        GgufWriter writer(result.path, options.force);
         writer.copy_keys(gguf);
         writer.set_u32(keys::general_file_type, file_type.number);
         writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);

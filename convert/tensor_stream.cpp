@@ -47,11 +47,14 @@ bool fits_f16(const float * values, int64_t n) {
 }
 
 void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<float> & scratch, uint8_t * out) {
-    const int64_t width = job.ne[0];
-    const int64_t count = n * width;
-    scratch.resize(size_t(count));
-    float * values = scratch.data();
-    job.read(first, n, values);
+    const int64_t width  = job.ne[0];
+    const int64_t count  = n * width;
+    const float * values = job.f32 ? job.f32 + first * width : nullptr;
+    if (!values) {
+        scratch.resize(size_t(count));
+        job.read(first, n, scratch.data());
+        values = scratch.data();
+    }
     if (!all_finite(values, count)) {
         fail(job, "holds a value that is not a number or infinite");
     }
@@ -84,9 +87,7 @@ Slab make_slab(const TensorJob & job, int64_t first, int64_t n, int n_threads,
         std::vector<float> scratch;
         try {
             for (int64_t row; !stop && (row = next.fetch_add(chunk_rows)) < n;) {
-                if (cancelled && cancelled()) {
-                    throw Error(ErrorKind::cancelled, "interrupted", "nothing was written");
-                }
+                throw_if_cancelled(cancelled);
                 convert_rows(job, first + row, std::min(chunk_rows, n - row), scratch,
                                        slab.bytes.data() + size_t(row) * job.row_size());
             }
@@ -128,6 +129,12 @@ size_t TensorJob::size() const {
     return row_size() * size_t(n_rows());
 }
 
+void throw_if_cancelled(const std::function<bool()> & cancelled) {
+    if (cancelled && cancelled()) {
+        throw Error(ErrorKind::cancelled, "interrupted: nothing was written");
+    }
+}
+
 void announce_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs) {
     for (const auto & job : jobs) {
         writer.add_tensor(job.name, job.type, job.ne);
@@ -149,9 +156,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
         if (options.progress) {
             options.progress(progress);
         }
-        if (options.cancelled && options.cancelled()) {
-            throw Error(ErrorKind::cancelled, "interrupted", "nothing was written");
-        }
+        throw_if_cancelled(options.cancelled);
     };
 
     // One slab is written while the next is computed; it may belong to the next tensor.
@@ -210,11 +215,8 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
 }
 
 TensorJob memory_job(std::string name, std::vector<int64_t> ne, ggml_type type, const float * values) {
-    TensorJob     job{ std::move(name), std::move(ne), type, {}, nullptr, {} };
-    const int64_t width = job.ne[0];
-    job.read            = [values, width](int64_t first, int64_t n, float * out) {
-        std::memcpy(out, values + first * width, size_t(n * width) * sizeof(float));
-    };
+    TensorJob job{ std::move(name), std::move(ne), type };
+    job.f32 = values;
     return job;
 }
 

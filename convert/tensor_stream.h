@@ -21,12 +21,14 @@ struct TensorJob {
     std::vector<int64_t> ne;   // ggml order; rows are runs of ne[0]
     ggml_type            type; // in the file
 
-    // Fills `out` with rows [first, first + n). Called from several threads at once. Not used when `raw` is set.
-    std::function<void(int64_t first, int64_t n, float * out)> read;
+    // Fills `out` with rows [first, first + n). Called from several threads at once. Not used when `raw` or `f32` is set.
+    std::function<void(int64_t first, int64_t n, float * out)> read = nullptr;
     // The finished bytes, for tensors that keep their type.
     const void * raw = nullptr;
+    // The rows themselves, where they are in memory or in a map as F32.
+    const float * f32 = nullptr;
     // Rows [first, first + n) are not needed any more; may be empty.
-    std::function<void(int64_t first, int64_t n)> release;
+    std::function<void(int64_t first, int64_t n)> release = nullptr;
 
     int64_t n_rows() const;
     size_t  row_size() const; // bytes in the file
@@ -46,6 +48,9 @@ struct StreamOptions {
     std::function<void(const StreamProgress &)> progress;      // called by the calling thread
     std::function<bool()>                       cancelled;     // polled; true ends with Error(cancelled)
 };
+
+// Throws Error(cancelled) when that was asked for.
+void throw_if_cancelled(const std::function<bool()> & cancelled);
 
 // Announces every tensor; keys may still be added until stream_tensors.
 void announce_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs);

@@ -239,7 +239,7 @@ int cmd_train(const Options & given, Terminal & terminal) {
         write_file(folder.build(), dump_json(build_json(backend), 2) + "\n", true);
     }
 
-    const InterruptHold hold;
+    const InterruptHold hold(InterruptHold::all_signals);
     const int64_t       log_every = options.integer("log-every");
     TrainEvents         events;
     events.updated = [&](const UpdateReport & report) {

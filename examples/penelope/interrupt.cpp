@@ -18,11 +18,19 @@ std::atomic<StopFunction> stop_function{ nullptr };
 std::atomic<void *>       stop_object{ nullptr };
 std::atomic<int>          presses{ 0 };
 std::atomic<int>          n_holds{ 0 };
+std::atomic<int>          n_holds_of_all{ 0 };
+std::atomic<int>          other_signal{ 0 };
 
 static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 [[noreturn]] void end_process(int code) {
-    remove_temporary_files();
+    // What is on the line already stays readable.
+    static constexpr char plain[]   = "\n";
+    static constexpr char removed[] = "\nerror: interrupted: unfinished output was removed\n";
+
+    const ssize_t ignored = remove_temporary_files() ? ::write(STDERR_FILENO, removed, sizeof removed - 1)
+                                                     : ::write(STDERR_FILENO, plain, sizeof plain - 1);
+    (void) ignored;
     _exit(code);
 }
 
@@ -36,13 +44,15 @@ void on_interrupt(int) {
     if (stop == nullptr && n_holds.load() > 0 && n <= 2) {
         return;
     }
-    // What is on the line already stays readable.
-    const ssize_t ignored = ::write(STDERR_FILENO, "\n", 1);
-    (void) ignored;
-    end_process(130);
+    end_process(128 + SIGINT);
 }
 
 void on_terminate(int signal_number) {
+    int none = 0;
+    if (n_holds_of_all.load() > 0 && other_signal.compare_exchange_strong(none, signal_number)) {
+        presses.fetch_add(1);
+        return;
+    }
     end_process(128 + signal_number);
 }
 
@@ -72,16 +82,23 @@ InterruptWatch::~InterruptWatch() {
     stop_object.store(nullptr);
 }
 
-InterruptHold::InterruptHold() {
+InterruptHold::InterruptHold(Signals signals) : signals_(signals) {
     n_holds.fetch_add(1);
+    n_holds_of_all.fetch_add(signals == all_signals);
 }
 
 InterruptHold::~InterruptHold() {
     n_holds.fetch_sub(1);
+    n_holds_of_all.fetch_sub(signals_ == all_signals);
 }
 
 int interrupt_count() {
     return presses.load();
+}
+
+int interrupted_exit_code() {
+    const int number = other_signal.load();
+    return 128 + (number != 0 ? number : SIGINT);
 }
 
 void reset_interrupts() {

@@ -1,5 +1,6 @@
 // Ctrl-C. The first press asks the watched work to stop; a second one before reset_interrupts() ends the process with
-// 130, removing unfinished output files. Without watched work the first press ends the process.
+// 130, removing unfinished output files. Without watched work the first press ends the process. SIGTERM and SIGHUP end
+// it at once, with 128 + their number, unless a hold of all signals lives.
 #pragma once
 
 namespace penelope {
@@ -18,16 +19,22 @@ class InterruptWatch {
 };
 
 // While one lives and nothing is watched, the first two presses are only counted: the holder looks at
-// interrupt_count().
+// interrupt_count(). One of all signals counts the first SIGTERM or SIGHUP as such a press.
 class InterruptHold {
   public:
-    InterruptHold();
+    enum Signals { ctrl_c, all_signals };
+
+    explicit InterruptHold(Signals signals = ctrl_c);
     ~InterruptHold();
     InterruptHold(const InterruptHold &)             = delete;
     InterruptHold & operator=(const InterruptHold &) = delete;
+
+  private:
+    const Signals signals_;
 };
 
 int  interrupt_count(); // presses since the last reset
 void reset_interrupts();
+int  interrupted_exit_code(); // 130, or 128 + the number of the other signal that was counted
 
 } // namespace penelope

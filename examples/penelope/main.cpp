@@ -1,5 +1,5 @@
 // penelope: one program, many commands. Finds the command, runs it, turns errors into messages and exit codes:
-// 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// 0 done, 1 failed, 2 wrong usage, 130 interrupted (128 + the number of the signal).
 #include "commands.h"
 #include "graph/device.h"
 #include "help.h"
@@ -10,15 +10,15 @@
 #include "base/log.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 
 namespace penelope {
 
 namespace {
 
-constexpr int exit_failed      = 1;
-constexpr int exit_usage       = 2;
-constexpr int exit_interrupted = 130;
+constexpr int exit_failed = 1;
+constexpr int exit_usage  = 2;
 
 std::vector<std::string> command_names() {
     std::vector<std::string> names;
@@ -111,11 +111,14 @@ int run_program(const std::vector<std::string> & args) {
     } catch (const UsageError & error) {
         return report(error, exit_usage, json, terminal);
     } catch (const Error & error) {
-        return report(error, error.kind == ErrorKind::cancelled ? exit_interrupted : exit_failed, json, terminal);
+        return report(error, error.kind == ErrorKind::cancelled ? interrupted_exit_code() : exit_failed, json, terminal);
     } catch (const std::bad_alloc &) {
         return report(
             Error(ErrorKind::memory, "memory: there is not enough of it", "a smaller --ctx-size or model needs less"),
             exit_failed, json, terminal);
+    } catch (const std::filesystem::filesystem_error & error) {
+        return report(Error(ErrorKind::io, in_quotes(error.path1().string(), 1024) + ": " + error.code().message()),
+                      exit_failed, json, terminal);
     } catch (const std::exception & error) {
         return report(Error(ErrorKind::io, std::string("internal: ") + error.what()), exit_failed, json, terminal);
     }

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 namespace penelope {
 
@@ -23,38 +24,17 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t buffer_size = 1 << 18;
+constexpr size_t start_size  = 4 << 20;
 constexpr size_t n_slots     = 32;
 
-// Temporary files that exist right now. A signal handler can neither lock nor allocate, hence the fixed table: a slot is
-// free (0), being filled (1) or holds a path to unlink (2).
+// What exists for now. A signal handler can neither lock nor allocate, hence the fixed table: a slot is free (0), being
+// filled (1) or holds a path to remove (2).
 struct Slot {
     std::atomic<int> state{ 0 };
     char             path[PATH_MAX];
 };
 static_assert(std::atomic<int>::is_always_lock_free, "the table is read in signal handlers");
 Slot slots[n_slots];
-
-int take_slot(const std::string & path) {
-    if (path.size() >= sizeof(Slot::path)) {
-        return -1;
-    }
-    for (size_t i = 0; i < n_slots; ++i) {
-        int expected = 0;
-        if (slots[i].state.compare_exchange_strong(expected, 1)) {
-            std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
-            slots[i].state.store(2);
-            return static_cast<int>(i);
-        }
-    }
-    return -1;
-}
-
-void free_slot(int & slot) {
-    if (slot >= 0) {
-        slots[slot].state.store(0);
-        slot = -1;
-    }
-}
 
 void sync_directory(const std::string & file) {
     // Some file systems cannot sync a directory; the file itself is safe already.
@@ -109,6 +89,36 @@ std::string resolve_target(const std::string & path, bool force) {
 
 } // namespace
 
+TemporaryPath::TemporaryPath(const std::string & path) {
+    if (path.size() >= sizeof(Slot::path)) {
+        throw Error(ErrorKind::io, shown(path) + ": path too long");
+    }
+    for (size_t i = 0; i < n_slots; ++i) {
+        int expected = 0;
+        if (slots[i].state.compare_exchange_strong(expected, 1)) {
+            std::memcpy(slots[i].path, path.c_str(), path.size() + 1);
+            slots[i].state.store(2);
+            slot_ = static_cast<int>(i);
+            return;
+        }
+    }
+    throw Error(ErrorKind::io, shown(path) + ": too many files being written at once");
+}
+
+TemporaryPath::TemporaryPath(TemporaryPath && other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
+
+TemporaryPath & TemporaryPath::operator=(TemporaryPath && other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+}
+
+void TemporaryPath::release() noexcept {
+    if (slot_ >= 0) {
+        slots[slot_].state.store(0);
+        slot_ = -1;
+    }
+}
+
 AtomicFile::AtomicFile(const std::string & path, bool force)
     : path_(path), target_(resolve_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
@@ -117,17 +127,11 @@ AtomicFile::AtomicFile(const std::string & path, bool force)
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
         const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
         temp_path_             = (fs::path(target_).parent_path() / name).string();
-        slot_                  = take_slot(temp_path_);
-        if (slot_ < 0) {
-            throw Error(ErrorKind::io,
-                        shown(path_) + ": " +
-                            (temp_path_.size() >= sizeof(Slot::path) ? "path too long"
-                                                                     : "too many files being written at once"));
-        }
+        temporary_             = TemporaryPath(temp_path_);
         fd_ = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd_ < 0) {
             const int code = errno;
-            free_slot(slot_);
+            temporary_.release();
             if (code != EEXIST) {
                 fail("cannot create a file in its directory", code);
             }
@@ -154,15 +158,15 @@ void AtomicFile::discard() noexcept {
         fd_ = -1;
         ::unlink(temp_path_.c_str());
     }
-    free_slot(slot_);
+    temporary_.release();
 }
 
 void AtomicFile::fail(const std::string & what, int code) const {
     std::string hint;
     if (code == ENOSPC || code == EDQUOT) {
-        hint = "free some space or choose another directory";
+        hint = "nothing was kept; free some space or choose another directory";
     } else if (code == EFBIG) {
-        hint = "the limit on file sizes (ulimit -f) or of the file system is too small";
+        hint = "nothing was kept; the limit on file sizes (ulimit -f) or of the file system is too small";
     }
     throw Error(ErrorKind::io, shown(path_) + ": " + what + ": " + std::strerror(code), hint);
 }
@@ -177,7 +181,7 @@ void AtomicFile::require_space(uint64_t bytes) const {
         throw Error(ErrorKind::io,
                     shown(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) +
                         ") but only " + format_bytes(room) + " are free on the disk",
-                    "free some space or choose another directory");
+                    "nothing was written; free some space or choose another directory");
     }
 }
 
@@ -211,6 +215,14 @@ void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
         size -= static_cast<size_t>(n);
         n_through_ += static_cast<uint64_t>(n);
     }
+#ifdef SYNC_FILE_RANGE_WRITE
+    // The disk works while the next bytes are made, so that sync() has little left to wait for. Only a start: errors show there.
+    if (n_through_ - n_started_ >= start_size) {
+        ::sync_file_range(fd_, static_cast<off_t>(n_started_), static_cast<off_t>(n_through_ - n_started_),
+                          SYNC_FILE_RANGE_WRITE);
+        n_started_ = n_through_;
+    }
+#endif
 }
 
 void AtomicFile::sync() {
@@ -229,7 +241,7 @@ void AtomicFile::commit() {
     } else if (::rename(temp_path_.c_str(), target_.c_str()) != 0) { // with force, or where there are no hard links
         fail("cannot rename " + shown(temp_path_) + " to it", errno);
     }
-    free_slot(slot_);
+    temporary_.release();
     ::close(fd_);
     fd_ = -1;
     sync_directory(target_);
@@ -241,12 +253,19 @@ void write_file(const std::string & path, std::string_view content, bool force) 
     file.commit();
 }
 
-void remove_temporary_files() noexcept {
-    for (Slot & slot : slots) {
-        if (slot.state.load() == 2) {
-            ::unlink(slot.path);
+bool remove_temporary_files() noexcept {
+    bool       any      = false;
+    const auto for_each = [&](int (*remove)(const char *)) {
+        for (Slot & slot : slots) {
+            if (slot.state.load() == 2) {
+                any |= remove(slot.path) == 0;
+            }
         }
-    }
+    };
+    for_each(::unlink);
+    for_each(::rmdir); // directories are empty by now, but for those with a directory in them
+    for_each(::rmdir);
+    return any;
 }
 
 } // namespace penelope

@@ -11,6 +11,22 @@
 
 namespace penelope {
 
+// A path that exists only for now: while this object lives, remove_temporary_files() removes the file, or the empty
+// directory, that is there. Throws Error(io) when too many are registered. Movable; the object it was moved from holds none.
+class TemporaryPath {
+  public:
+    TemporaryPath() = default;
+    explicit TemporaryPath(const std::string & path);
+    ~TemporaryPath() { release(); }
+    TemporaryPath(TemporaryPath && other) noexcept;
+    TemporaryPath & operator=(TemporaryPath && other) noexcept;
+
+    void release() noexcept;
+
+  private:
+    int slot_ = -1; // in the table of remove_temporary_files()
+};
+
 class AtomicFile {
   public:
     // Refuses an existing target unless `force`; a target that is no regular file is always refused. A symbolic link is
@@ -46,15 +62,17 @@ class AtomicFile {
     std::vector<uint8_t> buffer_;
     uint64_t             size_      = 0;
     uint64_t             n_through_ = 0; // bytes the system has taken; size_ counts those in buffer_ too
+    uint64_t             n_started_ = 0; // of these, bytes the system was told to bring to the disk
     int                  fd_        = -1;
-    int                  slot_      = -1; // in the table of remove_temporary_files()
-    bool                 force_     = false;
+    TemporaryPath        temporary_; // temp_path_
+    bool                 force_ = false;
 };
 
 void write_file(const std::string & path, std::string_view content, bool force);
 
-// Unlinks the temporary files of all AtomicFiles that are open in this process. Async-signal-safe: for handlers of signals
-// that end the program, right before _exit. The files must not be used afterwards.
-void remove_temporary_files() noexcept;
+// Removes what is at the TemporaryPaths of this process, those of open AtomicFiles among them; true when there was
+// something. Async-signal-safe: for handlers of signals that end the program, right before _exit. Nothing of it must be used
+// afterwards.
+bool remove_temporary_files() noexcept;
 
 } // namespace penelope

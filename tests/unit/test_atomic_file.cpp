@@ -183,6 +183,11 @@ TEST_CASE("an interrupt can remove what is being written") {
         AtomicFile second(dir.file("second"), false);
         first.write("half");
         first.sync();
+        const std::string folder = dir.file("folder");
+        fs::create_directories(folder + "/inner");
+        const penelope::TemporaryPath paths[] = { penelope::TemporaryPath(folder), penelope::TemporaryPath(folder + "/inner"),
+                                                  penelope::TemporaryPath(folder + "/inner/file") };
+        penelope::write_file(folder + "/inner/file", "finished", false);
         (void) !write(ready[1], "x", 1);
         for (;;) {
             pause();
@@ -190,7 +195,7 @@ TEST_CASE("an interrupt can remove what is being written") {
     }
     char byte = 0;
     REQUIRE(read(ready[0], &byte, 1) == 1);
-    CHECK(n_files(dir) == 3);
+    CHECK(n_files(dir) == 4);
     kill(child, SIGINT);
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
