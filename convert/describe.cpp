@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace penelope {
 
@@ -204,6 +206,23 @@ void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJs
                             " per token: " + join(contexts, ", "));
 }
 
+// {"valid": {"n": 200, "exact": [0.1, 0.925]}} -> "valid: n 200, exact 0.1 0.925"
+std::string readable(const Json & value) {
+    if (value.is_number_float()) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.4g", value.get<double>());
+        return text;
+    }
+    if (!value.is_structured()) {
+        return value.is_string() ? value.get<std::string>() : dump_json(value);
+    }
+    std::vector<std::string> parts;
+    for (const auto & [key, item] : value.items()) {
+        parts.push_back(value.is_array() ? readable(item) : key + (item.is_object() ? ": " : " ") + readable(item));
+    }
+    return join(parts, value.is_array() ? " " : ", ");
+}
+
 void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines) {
     const SidecarConfig config = read_sidecar_config(file);
     OrderedJson         out;
@@ -250,10 +269,40 @@ void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines
         if (!text.empty()) {
             const Json value = parse_json(text, file.path() + ": " + field);
             out[field]       = value;
-            lines.add(label, shown(dump_json(value)));
+            lines.add(label, shown(readable(value)));
         }
     }
     json["sidecar"] = out;
+}
+
+void describe_lora(const GgufReader & file, OrderedJson & json, Lines & lines) {
+    std::set<int64_t>     ranks;
+    std::set<std::string> layers;
+    std::set<std::string> modules;
+    for (const auto & tensor : file.tensors()) {
+        if (!is_lora_tensor(tensor.name) || tensor.name.back() != 'a') {
+            continue;
+        }
+        ranks.insert(tensor.ne[1]);
+        // "blk.3.attn_q.weight.lora_a"
+        const size_t layer_end  = tensor.name.compare(0, 4, "blk.") == 0 ? tensor.name.find('.', 4) : std::string::npos;
+        const size_t module_end = tensor.name.rfind(".weight.");
+        const bool   in_layer   = layer_end < module_end;
+        if (in_layer) {
+            layers.insert(tensor.name.substr(0, layer_end));
+        }
+        modules.insert(in_layer ? tensor.name.substr(layer_end + 1, module_end - layer_end - 1)
+                                : tensor.name.substr(0, module_end));
+    }
+    const float alpha = file.find_f32(keys::adapter_lora_alpha).value_or(0.0f);
+    json["lora"]      = { { "alpha", alpha }, { "ranks", ranks }, { "modules", modules }, { "layers", layers.size() } };
+    std::vector<std::string> shown_ranks;
+    for (const int64_t rank : ranks) {
+        shown_ranks.push_back(std::to_string(rank));
+    }
+    lines.add("adapts", shown(join({ modules.begin(), modules.end() }, ", ")) + " in " + std::to_string(layers.size()) +
+                            " layers, rank " + join(shown_ranks, ", ") + ", alpha " + OrderedJson(alpha).dump());
+    lines.add("fits", shown(file.find_str(keys::general_base_model(0, "name")).value_or("")));
 }
 
 std::string types_text(const Counts & counts) {
@@ -316,7 +365,7 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
         describe_sidecar(file, json, lines);
     }
     if (kind == "lora") {
-        lines.add("alpha", OrderedJson(file.find_f32(keys::adapter_lora_alpha).value_or(0.0f)).dump());
+        describe_lora(file, json, lines);
     }
     lines.add("license", shown(file.find_str(keys::general_license).value_or("")));
     json["metadata"] = metadata_of(file);

@@ -48,10 +48,10 @@ const std::vector<Command> & command_table() {
           "penelope convert run/penelope --base llama-1b.gguf --lora run/lora -o sidecar.gguf\n",
           cmd_convert },
         { "quantize", "Write a model or adapter in another type",
-          "IN OUT TYPE [--tensor-type PATTERN=TYPE] [--dry-run]",
+          "IN OUT TYPE [--tensor-type PATTERN=TYPE] [--dry-run]\nSIDECAR OUT",
           "Backbones, LoRAs, sidecars and bundles. Each tensor takes the type llama.cpp would give it; in a sidecar "
           "norms,\n"
-          "biases, step rows and the time network stay F32.\n",
+          "biases, step rows and the time network stay F32, and TYPE is Q8_0 unless given.\n",
           "penelope quantize llama-1b-f32.gguf llama-1b-q4.gguf Q4_K_M\n"
           "penelope quantize base.gguf small.gguf Q4_0 --tensor-type attn_v=q8_0 --dry-run\n",
           cmd_quantize },

@@ -48,7 +48,8 @@ constexpr const char * file_types = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_
 } // namespace
 
 const std::vector<OptionRow> & option_table() {
-    static const std::string types = std::string("type of most weights: ") + file_types;
+    static const std::string types          = std::string("type of most weights: ") + file_types;
+    static const std::string quantize_types = types + " (default for a sidecar: Q8_0)";
 
     // clang-format off
     static const std::vector<OptionRow> table = {
@@ -57,8 +58,10 @@ const std::vector<OptionRow> & option_table() {
         { "dir", "", argument, "DIR", "", "1", g_arguments, "convert",
           "Hugging Face model, PEFT adapter or Penelope directory" },
         { "in", "", argument, "IN", "", "1", g_arguments, "quantize", "backbone or sidecar GGUF" },
-        { "target", "", argument, "OUT", "", "1", g_arguments, "quantize", "the file to write" },
-        { "type", "", argument, "TYPE", "", "1", g_arguments, "quantize", types.c_str() },
+        { "target", "", argument, "OUT", "", "1", g_arguments, "quantize",
+          "the file to write, or a directory to put it into under its usual name" },
+        { "type", "", argument, "TYPE", "", "", g_arguments, "quantize",
+          quantize_types.c_str() },
         { "file", "", argument, "SIDECAR", "", "1", g_arguments, "export",
           "sidecar or LoRA; with --as hf the backbone itself" },
         { "what", "", argument, "WHAT", "", "1", g_arguments, "data",
@@ -117,7 +120,8 @@ const std::vector<OptionRow> & option_table() {
 
         // Files.
         { "tensors", "", flag, "", "", "", g_output, "info", "list every tensor" },
-        { "out", "-o --output", text, "OUT.gguf", "", "", g_output, "convert", "the file to write" },
+        { "out", "-o --output", text, "OUT.gguf", "", "", g_output, "convert",
+          "the file to write, or a directory to put it into under its usual name" },
         { "out", "-o --output", text, "DIR", "", "", g_output, "export",
           "the directory or file to write" },
         { "as", "", choice, "KIND", "", "penelope|peft|lora|merged|bundle|hf", g_output, "export",

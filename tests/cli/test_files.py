@@ -2,11 +2,9 @@
 
 import json
 import os
-import resource
-import subprocess
 import unittest
 
-from support import BIN, GOLDEN, ModelTest, clean_environment, run
+from support import GOLDEN, ModelTest
 
 
 class FilesTest(ModelTest):
@@ -60,16 +58,22 @@ class FilesTest(ModelTest):
         self.error(1, "-m BASE", "export", self.model.sidecar, "-o", self.work / "x", "--as", "peft")
         self.error(2, "not one of penelope, peft", "export", self.model.sidecar, "-o", self.work / "x", "--as", "onnx")
 
-    def test_full_disk_leaves_nothing(self):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+    def test_sidecars_take_q8_0_unless_told(self):
+        out = self.work / "s.gguf"
+        self.assertEqual(self.ok_json("quantize", self.model.sidecar, out)["type"], "Q8_0")
+        types = {tensor["name"]: tensor["type"] for tensor in self.ok_json("info", out, "--tensors")["tensors"]}
+        self.assertEqual(types["penelope.memory.gru.input.weight"], "Q8_0")
+        self.assertEqual(types["penelope.time.out.weight"], "F32")
 
-        out = self.work / "m.gguf"
-        done = subprocess.run([BIN, "convert", str(GOLDEN / "last" / "model"), "-o", str(out)], capture_output=True, text=True,
-                              env=clean_environment(), preexec_fn=limit)
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(done.stderr, "^error: ")
-        self.assertEqual(os.listdir(self.work), [])
+    def test_a_directory_gets_the_usual_name(self):
+        model, lora = GOLDEN / "last" / "model", GOLDEN / "last" / "lora"
+        self.ok("convert", model, "-o", self.work, "--type", "q8_0")
+        self.ok("convert", lora, "-o", self.work, "--base", self.model.base)
+        self.ok("convert", GOLDEN / "last" / "penelope", "-o", self.work, "--base", self.model.base)
+        self.ok("quantize", self.model.sidecar, self.work)
+        self.assertEqual(sorted(os.listdir(self.work)),
+                         ["lora-27K-F32-LoRA.gguf", "model-287K-Q8_0.gguf", "model-penelope-golden-67K-F32.gguf",
+                          "model-penelope-golden-94K-Q8_0.gguf"])
 
 
 if __name__ == "__main__":

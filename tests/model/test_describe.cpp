@@ -60,7 +60,9 @@ TEST_CASE("adapters and bundles") {
 
     const auto lora = describe_file(golden.lora(), false);
     CHECK(lora.json["kind"] == "lora");
-    CHECK(has(lora.text, "8.0"));
+    CHECK(has(lora.text, "alpha 8.0"));
+    CHECK(has(lora.text, "attn_q"));
+    CHECK(lora.json["lora"]["layers"] == 6);
 
     ExportOptions options;
     options.as        = "bundle";
