@@ -70,7 +70,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "k0", "overwrite", "early", "middle"})
         self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
         budget = sum(stage["updates"] for stage in plans["penelope"]["stages"])
-        for method in set(plans) - {"source"}:
+        for method in set(plans) - {"source", "cot"}:  # the source has learned visible steps already
             self.assertEqual(sum(stage["updates"] for stage in plans[method]["stages"]), budget, method)
 
     def test_every_folder_is_looked_at_here(self):
