@@ -238,8 +238,9 @@ class InterruptTest(ModelTest):
         self.assertIn(b"interrupted", err)
 
     def test_json(self):
-        process = self.start("--json")
-        time.sleep(1)
+        process = self.start("--json", "-v")
+        while b"loaded in" not in process.stderr.readline():
+            pass
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
