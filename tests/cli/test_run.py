@@ -241,6 +241,7 @@ class InterruptTest(ModelTest):
         process = self.start("--json", "-v")
         while b"loaded in" not in process.stderr.readline():
             pass
+        time.sleep(1)  # until it writes: before that nothing has to be finished and the program just ends
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
