@@ -80,12 +80,12 @@ int compare(const Options & options, Terminal & terminal) {
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
                         const std::vector<Example> & examples, const Task & task) {
-    const auto      engine  = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
+    const auto      engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
     const int       n_batch = static_cast<int>(options.integer("batch"));
     Session         session(engine, session_options(options, n_batch));
     EvaluateOptions evaluation;
-    evaluation.method    = options.flag("cot") ? "cot" : "";
-    evaluation.steps     = options.steps("latent-steps");
+    evaluation.method = options.flag("cot") ? "cot" : "";
+    evaluation.steps  = options.steps("latent-steps");
     std::sort(evaluation.steps.begin(), evaluation.steps.end());
     evaluation.steps.erase(std::unique(evaluation.steps.begin(), evaluation.steps.end()), evaluation.steps.end());
     evaluation.n_timed   = static_cast<int>(options.integer("timed"));
@@ -95,8 +95,8 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
     const InterruptHold hold;
     const Stopwatch     watch;
     Evaluation          result = evaluate(session, task, examples, evaluation, [&](double share) {
-        terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) + " questions, " +
-                                   format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
+        terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
+                                   " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
         return interrupt_count() == 0;
     });
     terminal.progress("");

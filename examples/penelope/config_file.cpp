@@ -55,13 +55,14 @@ void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> 
             throw UsageError(where + ": files include each other too deeply", "does a file include itself?");
         }
         const std::filesystem::path other = scalar_text(*included, where);
-        read_entries((std::filesystem::path(path).parent_path() / other).lexically_normal().string(), depth + 1, entries);
+        read_entries((std::filesystem::path(path).parent_path() / other).lexically_normal().string(), depth + 1,
+                     entries);
         table.erase("include");
     }
     std::vector<std::pair<toml::source_index, ConfigEntry>> own; // by line, so that the first mistake is named first
     for (const auto & [key, node] : table) {
-        const auto  line = node.source().begin.line;
-        ConfigEntry entry{ std::string(std::string_view(key)), {}, path + ", line " + std::to_string(line) };
+        const auto        line = node.source().begin.line;
+        ConfigEntry       entry{ std::string(std::string_view(key)), {}, path + ", line " + std::to_string(line) };
         const std::string where = entry.where + ": '" + entry.key + "'";
         if (const auto * array = node.as_array()) {
             for (const toml::node & element : *array) {
@@ -74,7 +75,8 @@ void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> 
     }
     std::sort(own.begin(), own.end(), [](const auto & a, const auto & b) { return a.first < b.first; });
     for (auto & [line, entry] : own) {
-        const auto earlier = std::find_if(entries.begin(), entries.end(), [&key = entry.key](const ConfigEntry & e) { return e.key == key; });
+        const auto earlier = std::find_if(entries.begin(), entries.end(),
+                                          [&key = entry.key](const ConfigEntry & e) { return e.key == key; });
         if (earlier != entries.end()) {
             entries.erase(earlier);
         }

@@ -15,7 +15,7 @@ constexpr double kLogFrom   = 8;    // ratio of the ends from which a logarithm 
 // The smallest of 1, 2, 5 times a power of ten that is not below `value`.
 double round_up(double value) {
     const double power = std::pow(10.0, std::floor(std::log10(value)));
-    for (double lead : {1.0, 2.0, 5.0}) {
+    for (double lead : { 1.0, 2.0, 5.0 }) {
         if (value <= lead * power * (1 + 1e-9)) {
             return lead * power;
         }
@@ -23,7 +23,9 @@ double round_up(double value) {
     return 10 * power;
 }
 
-int digits_for(double step) { return std::max(0, int(-std::floor(std::log10(step) + 1e-9))); }
+int digits_for(double step) {
+    return std::max(0, int(-std::floor(std::log10(step) + 1e-9)));
+}
 
 void place_linear_ticks(Axis & axis, const AxisStyle & style, double low, double high) {
     double step = round_up((high - low) / kIntervals);
@@ -33,8 +35,8 @@ void place_linear_ticks(Axis & axis, const AxisStyle & style, double low, double
     // Numbers of ticks are counted, not added up: 0.1 ten times is not 1.
     const double slack = 1e-9 * (high - low) / step;
     double       first = std::floor(low / step + slack), last = std::ceil(high / step - slack);
-    axis.low           = first * step;
-    axis.high          = last * step;
+    axis.low  = first * step;
+    axis.high = last * step;
     if (style.tight) {
         const double margin = kMargin * (high - low);
         // A count that starts near zero is shown from zero.
@@ -53,11 +55,11 @@ void place_linear_ticks(Axis & axis, const AxisStyle & style, double low, double
 }
 
 void place_log_ticks(Axis & axis, double low, double high) {
-    const int          first = int(std::floor(std::log10(low))), last = int(std::ceil(std::log10(high)));
-    const bool         only_powers = last - first > 4;
+    const int           first = int(std::floor(std::log10(low))), last = int(std::ceil(std::log10(high)));
+    const bool          only_powers = last - first > 4;
     std::vector<double> all;
     for (int power = first; power <= last; power++) {
-        for (double lead : {1.0, 2.0, 5.0}) {
+        for (double lead : { 1.0, 2.0, 5.0 }) {
             if (lead == 1 || !only_powers) {
                 all.push_back(lead * std::pow(10.0, power));
             }
@@ -85,7 +87,8 @@ std::string Axis::text(double tick) const {
 
 Axis make_axis(const std::vector<double> & values, const AxisStyle & style) {
     std::vector<double> finite;
-    std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double value) { return std::isfinite(value); });
+    std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+                 [](double value) { return std::isfinite(value); });
     double low = 0, high = 1;
     if (!finite.empty()) {
         low  = *std::min_element(finite.begin(), finite.end());

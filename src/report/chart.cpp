@@ -10,11 +10,12 @@ namespace {
 
 constexpr double kWidth = 720, kPlotHeight = 300;
 constexpr double kLeft = 64, kRight = 24, kTitle = 34, kBottom = 52;
-constexpr double kLegendLine = 18, kLetter = 6.6, kSample = 24, kLegendGap = 18; // a letter is about 0.55 of the font size wide
+constexpr double kLegendLine = 18, kLetter = 6.6, kSample = 24,
+                 kLegendGap = 18; // a letter is about 0.55 of the font size wide
 
 // Distinct for people who see few colours (Okabe and Ito).
-const char * const kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
-const char * const kDashes[]  = {"", "7 3", "2 3"};
+const char * const kColours[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000" };
+const char * const kDashes[]  = { "", "7 3", "2 3" };
 
 struct Line {
     std::string colour, dashes;
@@ -22,7 +23,7 @@ struct Line {
 
 Line line_of(size_t i) {
     const size_t n = std::size(kColours);
-    return {kColours[i % n], kDashes[i / n % std::size(kDashes)]};
+    return { kColours[i % n], kDashes[i / n % std::size(kDashes)] };
 }
 
 std::string px(double value) {
@@ -48,7 +49,8 @@ std::string escaped(const std::string & text) {
 }
 
 std::string text_at(double x, double y, const std::string & text, const std::string & attributes = "") {
-    return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"" + (attributes.empty() ? "" : " " + attributes) + ">" + escaped(text) + "</text>\n";
+    return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\"" + (attributes.empty() ? "" : " " + attributes) + ">" +
+           escaped(text) + "</text>\n";
 }
 
 std::string stroke(double x1, double y1, double x2, double y2, const std::string & attributes) {
@@ -59,7 +61,9 @@ std::string stroke_style(const Line & line) {
     return "stroke=\"" + line.colour + "\"" + (line.dashes.empty() ? "" : " stroke-dasharray=\"" + line.dashes + "\"");
 }
 
-double text_width(const std::string & text) { return kLetter * double(text.size()); }
+double text_width(const std::string & text) {
+    return kLetter * double(text.size());
+}
 
 // The names of the series in lines of the plot's width. Gives the height it takes.
 double draw_legend(const std::vector<Series> & series, std::string & svg) {
@@ -86,7 +90,7 @@ class Plot {
     double x(double value) const { return kLeft + x_.part(value) * (right() - kLeft); }
     double y(double value) const { return bottom() - y_.part(value) * kPlotHeight; }
     bool   shows(const ChartPoint & p) const {
-        return std::isfinite(p.x) && std::isfinite(p.y) && (!x_.logarithmic || p.x > 0) && (!y_.logarithmic || p.y > 0);
+          return std::isfinite(p.x) && std::isfinite(p.y) && (!x_.logarithmic || p.x > 0) && (!y_.logarithmic || p.y > 0);
     }
 
     std::string frame(const Chart & chart) const {
@@ -97,7 +101,8 @@ class Plot {
         for (double tick : x_.ticks) {
             svg += stroke(x(tick), top_, x(tick), bottom(), "");
         }
-        svg += "</g>\n<path d=\"M" + px(kLeft) + " " + px(top_) + "V" + px(bottom()) + "H" + px(right()) + "\" fill=\"none\" stroke=\"#555\"/>\n<g fill=\"#444\">\n";
+        svg += "</g>\n<path d=\"M" + px(kLeft) + " " + px(top_) + "V" + px(bottom()) + "H" + px(right()) +
+               "\" fill=\"none\" stroke=\"#555\"/>\n<g fill=\"#444\">\n";
         for (double tick : y_.ticks) {
             svg += text_at(kLeft - 8, y(tick) + 4, y_.text(tick), "text-anchor=\"end\"");
         }
@@ -106,7 +111,8 @@ class Plot {
         }
         const double middle = (top_ + bottom()) / 2;
         svg += text_at((kLeft + right()) / 2, bottom() + 40, chart.x_label, "text-anchor=\"middle\"");
-        svg += text_at(16, middle, chart.y_label, "text-anchor=\"middle\" transform=\"rotate(-90 16 " + px(middle) + ")\"");
+        svg += text_at(16, middle, chart.y_label,
+                       "text-anchor=\"middle\" transform=\"rotate(-90 16 " + px(middle) + ")\"");
         return svg + "</g>\n";
     }
 
@@ -132,8 +138,9 @@ class Plot {
         if (path.empty()) {
             return "";
         }
-        return "<path d=\"" + path + "\" fill=\"none\" " + stroke_style(line) + " stroke-width=\"1.8\" stroke-linejoin=\"round\"/>\n<g fill=\"" + line.colour +
-               "\">\n" + dots + labels + "</g>\n";
+        return "<path d=\"" + path + "\" fill=\"none\" " + stroke_style(line) +
+               " stroke-width=\"1.8\" stroke-linejoin=\"round\"/>\n<g fill=\"" + line.colour + "\">\n" + dots + labels +
+               "</g>\n";
     }
 
   private:
@@ -175,8 +182,10 @@ std::string draw_chart(const Chart & chart) {
     const double top = draw_legend(chart.series, legend);
     Plot         plot(x_axis, y_axis, top);
     const double height = plot.bottom() + kBottom;
-    std::string  svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " + px(kWidth) + " " + px(height) +
-                      "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    std::string  svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(kWidth) + "\" height=\"" + px(height) +
+                      "\" viewBox=\"0 0 " + px(kWidth) + " " + px(height) +
+                      "\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" "
+                      "height=\"100%\" fill=\"#fff\"/>\n";
     svg += text_at(kLeft, 22, chart.title, "font-size=\"15\" font-weight=\"bold\"");
     svg += legend + plot.frame(chart);
     for (const Level & level : chart.levels) {

@@ -62,7 +62,7 @@ std::vector<ChartPoint> averaged(const std::vector<ChartPoint> & points) {
             x += points[i].x;
             y += points[i].y;
         }
-        means.push_back({x / double(end - first), y / double(end - first)});
+        means.push_back({ x / double(end - first), y / double(end - first) });
     }
     return means;
 }
@@ -81,7 +81,7 @@ template <typename Value> Spread spread_of(const ScoredMethod & method, Value va
             values.push_back(v);
         }
     }
-    return values.empty() ? Spread{NAN, 0} : spread(values);
+    return values.empty() ? Spread{ NAN, 0 } : spread(values);
 }
 
 // "5", or "5, 3, 1" for runs that differ.
@@ -95,21 +95,26 @@ template <typename Value> std::string values_of(const ScoredMethod & method, Val
 }
 
 std::string results_table(const std::vector<ScoredMethod> & methods) {
-    std::string text = "## Results\n\n| method | runs | K | EM (%) | parsed (%) | output tokens | latency (ms) | layer applications |\n"
+    std::string text = "## Results\n\n| method | runs | K | EM (%) | parsed (%) | output tokens | latency (ms) | layer "
+                       "applications |\n"
                        "|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const ScoredMethod & m : methods) {
         Spread latency = spread_of(m, [](const Score & s) { return s.latency_ms; });
         if (m.runs.size() == 1) {
             latency.sd = chosen_score(m.runs.front()).latency_sd;
         }
-        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " + values_of(m, [](const Score & s) { return s.n_steps; }) + " | " +
+        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " +
+                values_of(m, [](const Score & s) { return s.n_steps; }) + " | " +
                 with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
                 fixed(spread_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
-                fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " + with_spread(latency, 2) + " | " +
-                values_of(m, [](const Score & s) { return s.layer_applications; }) + " |\n";
+                fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
+                with_spread(latency, 2) + " | " + values_of(m, [](const Score & s) { return s.layer_applications; }) +
+                " |\n";
     }
-    text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered one at a time; of several runs mean ± "
-            "standard deviation of their means, of one run that over the questions. Layer applications: sequential, before the first answer token.\n";
+    text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered "
+            "one at a time; of several runs mean ± "
+            "standard deviation of their means, of one run that over the questions. Layer applications: sequential, "
+            "before the first answer token.\n";
     const Evaluation & first = methods.front().runs.front();
     if (!first.chance.empty()) {
         std::vector<std::string> levels;
@@ -122,19 +127,23 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
 }
 
 std::string runs_table(const std::vector<NamedRun> & runs) {
-    std::string text = "## Training runs\n\n| run | updates | last loss | valid EM (%) | K | target tokens/s | time | peak memory |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    std::string text = "## Training runs\n\n| run | updates | last loss | valid EM (%) | K | target tokens/s | time | "
+                       "peak memory |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const auto & [label, log] : runs) {
-        const double exact = log.k_default >= 0 && size_t(log.k_default) < log.exact_by_depth.size() ? log.exact_by_depth[size_t(log.k_default)] : NAN;
-        text += "| " + in_cell(label) + " | " + std::to_string(log.n_updates) + " | " + fixed(averaged(log.loss).back().y, 4) + " | " + fixed(100 * exact, 2) + " | " +
-                (log.k_default < 0 ? "" : std::to_string(log.k_default)) + " | " + fixed(log.tokens_per_second, 0) + " | " + format_duration(log.seconds * 1000) + " | " +
-                format_bytes(log.peak_memory) + " |\n";
+        const double exact = log.k_default >= 0 && size_t(log.k_default) < log.exact_by_depth.size()
+                                 ? log.exact_by_depth[size_t(log.k_default)]
+                                 : NAN;
+        text += "| " + in_cell(label) + " | " + std::to_string(log.n_updates) + " | " +
+                fixed(averaged(log.loss).back().y, 4) + " | " + fixed(100 * exact, 2) + " | " +
+                (log.k_default < 0 ? "" : std::to_string(log.k_default)) + " | " + fixed(log.tokens_per_second, 0) +
+                " | " + format_duration(log.seconds * 1000) + " | " + format_bytes(log.peak_memory) + " |\n";
     }
     return text + "\nValid EM: of the finished run's best weights on the whole validation set, at the K it chose.\n";
 }
 
 // Mean over the runs at each K that all of them were scored at.
 Series by_depth(const ScoredMethod & method) {
-    Series series{method.label, {}};
+    Series series{ method.label, {} };
     for (const Score & s : method.runs.front().scores) {
         std::vector<double> values;
         for (const Evaluation & run : method.runs) {
@@ -145,7 +154,7 @@ Series by_depth(const ScoredMethod & method) {
             }
         }
         if (values.size() == method.runs.size()) {
-            series.points.push_back({double(s.n_steps), spread(values).mean});
+            series.points.push_back({ double(s.n_steps), spread(values).mean });
         }
     }
     return series;
@@ -159,9 +168,9 @@ Series by_question_depth(const ScoredMethod & method) {
             shares[d.depth].push_back(100 * d.em);
         }
     }
-    Series series{method.label, {}};
+    Series series{ method.label, {} };
     for (const auto & [depth, values] : shares) {
-        series.points.push_back({double(depth), spread(values).mean});
+        series.points.push_back({ double(depth), spread(values).mean });
     }
     return series;
 }
@@ -198,7 +207,7 @@ std::string question_depth_table(const std::vector<ScoredMethod> & methods) {
 }
 
 Series by_latency(const ScoredMethod & method) {
-    Series series{method.label, {}};
+    Series series{ method.label, {} };
     for (const ChartPoint & depth : by_depth(method).points) {
         std::vector<double> ms;
         for (const Evaluation & run : method.runs) {
@@ -209,7 +218,7 @@ Series by_latency(const ScoredMethod & method) {
             }
         }
         const bool alone = method.runs.front().scores.size() == 1 && depth.x == 0;
-        series.points.push_back({spread(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x))});
+        series.points.push_back({ spread(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x)) });
     }
     return series;
 }
@@ -222,7 +231,8 @@ class Page {
 
     // Leaves out a chart that has nothing to show.
     void add(const std::string & name, const Chart & chart) {
-        const bool empty = std::all_of(chart.series.begin(), chart.series.end(), [](const Series & s) { return s.points.empty(); });
+        const bool empty =
+            std::all_of(chart.series.begin(), chart.series.end(), [](const Series & s) { return s.points.empty(); });
         if (empty) {
             return;
         }
@@ -245,7 +255,7 @@ class Page {
 };
 
 void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
-    Chart loss{"Training loss", "update", "cross-entropy per target token", {}, {}, false, {}, {}};
+    Chart loss{ "Training loss", "update", "cross-entropy per target token", {}, {}, false, {}, {} };
     loss.x_style.tight       = true;
     loss.y_style.logarithmic = true;
     Chart valid_loss         = loss;
@@ -258,15 +268,15 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
     Chart depth              = exact;
     depth.title              = "Exact match on validation against latent steps";
     depth.x_label            = "K";
-    depth.x_style            = {false, true, true};
+    depth.x_style            = { false, true, true };
     for (const auto & [label, log] : runs) {
-        loss.series.push_back({label, averaged(log.loss)});
-        valid_loss.series.push_back({label, log.valid_loss});
-        exact.series.push_back({label, in_percent(log.valid_exact)});
+        loss.series.push_back({ label, averaged(log.loss) });
+        valid_loss.series.push_back({ label, log.valid_loss });
+        exact.series.push_back({ label, in_percent(log.valid_exact) });
         if (log.exact_by_depth.size() > 1) {
-            depth.series.push_back({label, {}});
+            depth.series.push_back({ label, {} });
             for (size_t k = 0; k < log.exact_by_depth.size(); k++) {
-                depth.series.back().points.push_back({double(k), 100 * log.exact_by_depth[k]});
+                depth.series.back().points.push_back({ double(k), 100 * log.exact_by_depth[k] });
             }
         }
     }
@@ -277,8 +287,8 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
 }
 
 void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
-    Chart depth{"Exact match against latent steps", "K", "exact match (%)", {false, true, true}, {}, true, {}, {}};
-    Chart latency{"Exact match against latency", "ms per question", "exact match (%)", {}, {}, true, {}, {}};
+    Chart depth{ "Exact match against latent steps", "K", "exact match (%)", { false, true, true }, {}, true, {}, {} };
+    Chart latency{ "Exact match against latency", "ms per question", "exact match (%)", {}, {}, true, {}, {} };
     latency.x_style.tight = true;
     for (const ScoredMethod & method : methods) {
         if (Series series = by_depth(method); series.points.size() > 1) {
@@ -287,7 +297,7 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
         latency.series.push_back(by_latency(method));
     }
     if (const auto & chance = methods.front().runs.front().chance; !chance.empty()) {
-        depth.levels.push_back({chance.front().how, 100 * chance.front().share});
+        depth.levels.push_back({ chance.front().how, 100 * chance.front().share });
         latency.levels = depth.levels;
     }
     page.add("depth", depth);
@@ -295,7 +305,14 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
 
     if (const std::string table = question_depth_table(methods); !table.empty()) {
         page.add(table);
-        Chart question{"Exact match against the depth of the question", "depth", "exact match (%)", {false, true, true}, {}, true, {}, {}};
+        Chart question{ "Exact match against the depth of the question",
+                        "depth",
+                        "exact match (%)",
+                        { false, true, true },
+                        {},
+                        true,
+                        {},
+                        {} };
         for (const ScoredMethod & method : methods) {
             question.series.push_back(by_question_depth(method));
         }
@@ -306,10 +323,10 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
 } // namespace
 
 ReportInput parse_report_input(const std::string & text) {
-    ReportInput  input{"", text};
+    ReportInput  input{ "", text };
     const size_t equals = text.find('=');
     if (equals != std::string::npos && !fs::exists(text)) {
-        input = {text.substr(0, equals), text.substr(equals + 1)};
+        input = { text.substr(0, equals), text.substr(equals + 1) };
         if (input.label.empty() || input.path.empty()) {
             throw Error(ErrorKind::usage, in_quotes(text) + ": is not LABEL=PATH");
         }
@@ -322,19 +339,20 @@ ReportInput parse_report_input(const std::string & text) {
 }
 
 ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::string & out, bool force) {
-    std::vector<NamedRun> runs;
-    std::vector<ScoredMethod>   methods;
+    std::vector<NamedRun>     runs;
+    std::vector<ScoredMethod> methods;
     for (const ReportInput & input : inputs) {
         if (!fs::exists(input.path)) {
             throw Error(ErrorKind::not_found, input.path + ": no such file or folder");
         }
         if (fs::is_directory(input.path)) {
-            runs.push_back({input.label, read_run_log(input.path)});
+            runs.push_back({ input.label, read_run_log(input.path) });
             continue;
         }
-        auto method = std::find_if(methods.begin(), methods.end(), [&](const ScoredMethod & m) { return m.label == input.label; });
+        auto method = std::find_if(methods.begin(), methods.end(),
+                                   [&](const ScoredMethod & m) { return m.label == input.label; });
         if (method == methods.end()) {
-            method = methods.insert(methods.end(), {input.label, {}});
+            method = methods.insert(methods.end(), { input.label, {} });
         }
         for (Evaluation & evaluation : read_evaluations(input.path)) {
             method->runs.push_back(std::move(evaluation));

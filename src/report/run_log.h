@@ -12,8 +12,8 @@ namespace penelope {
 struct RunLog {
     std::vector<ChartPoint> loss;                    // by update
     std::vector<ChartPoint> valid_loss, valid_exact; // by update; shares
-    std::vector<double>     exact_by_depth;          // on all of the validation set, K = 0, 1, ...; empty until the run is done
-    int                     k_default         = -1;  // -1: not chosen yet
+    std::vector<double>     exact_by_depth; // on all of the validation set, K = 0, 1, ...; empty until the run is done
+    int                     k_default         = -1; // -1: not chosen yet
     int64_t                 n_updates         = 0;
     double                  seconds           = 0; // spent in updates
     double                  tokens_per_second = 0; // of targets

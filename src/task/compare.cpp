@@ -22,7 +22,8 @@ Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std:
         }
     }
     if (counts.empty()) {
-        throw Error(ErrorKind::usage, name + ": holds no prediction" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
+        throw Error(ErrorKind::usage,
+                    name + ": holds no prediction" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
                     "give files that penelope eval --predictions wrote");
     }
     Outcomes outcomes;

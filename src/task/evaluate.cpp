@@ -63,8 +63,8 @@ Prediction predict(const Task & task, const Example & example, const Answer & an
 } // namespace
 
 std::vector<Score> score(const std::vector<Prediction> & predictions) {
-    std::map<int, Score>               by_steps;
-    std::map<int, std::vector<double>> latencies;
+    std::map<int, Score>                     by_steps;
+    std::map<int, std::vector<double>>       latencies;
     std::map<int, std::map<int, DepthScore>> depths; // by K, then depth
     for (const Prediction & p : predictions) {
         Score & s = by_steps[p.n_steps];
@@ -103,7 +103,8 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
 
 const Score & chosen_score(const Evaluation & evaluation) {
     const auto at = [&](int steps) {
-        return std::find_if(evaluation.scores.begin(), evaluation.scores.end(), [&](const Score & s) { return s.n_steps == steps; });
+        return std::find_if(evaluation.scores.begin(), evaluation.scores.end(),
+                            [&](const Score & s) { return s.n_steps == steps; });
     };
     const auto own = at(evaluation.default_steps);
     return own != evaluation.scores.end() ? *own : *at(evaluation.best_steps);
@@ -134,8 +135,8 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     if (steps.back() > method.max_steps()) {
         throw Error(ErrorKind::usage,
                     "-K " + std::to_string(steps.back()) + ": " +
-                        (visible ? "the method " + method.name() + " takes no latent steps" :
-                                   "this sidecar takes 0 to " + std::to_string(method.max_steps()) + " latent steps"),
+                        (visible ? "the method " + method.name() + " takes no latent steps"
+                                 : "this sidecar takes 0 to " + std::to_string(method.max_steps()) + " latent steps"),
                     visible ? "leave -K out, or give a sidecar" : "");
     }
     GenerateOptions generate;
@@ -182,7 +183,7 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
         const bool   warm  = i >= kWarmUps;
         const size_t which = timed[warm ? i - kWarmUps : i % timed.size()];
         for (size_t k = 0; k < steps.size(); k++) {
-            generate.n_steps  = steps[k];
+            generate.n_steps = steps[k];
             session.clear(); // a cached prompt would cost nothing
             const Timings spent = session.generate(prompts[which], generate).timings;
             if (warm) {

@@ -28,7 +28,7 @@ struct Prediction {
     int         depth   = -1; // of the question, as the task counts it; negative: unknown
     std::string question, text, extracted, answer;
     bool        parsed = false, correct = false;
-    int         n_tokens           = 0; // end token included
+    int         n_tokens           = 0;  // end token included
     double      latency_ms         = -1; // negative: this question was not timed
     int         layer_applications = 0;
     std::string finish_reason;
@@ -42,19 +42,19 @@ struct DepthScore {
 };
 
 struct Score {
-    int    n_steps = 0;
-    double em = 0, parsed = 0; // shares
-    size_t n             = 0;
-    double output_tokens = 0;                   // mean
-    double latency_ms    = NAN, latency_sd = 0; // mean and spread over the timed questions; NaN: none was
-    int    layer_applications = 0;              // of the longest question
-    std::vector<DepthScore> by_depth;           // ascending
+    int                     n_steps = 0;
+    double                  em = 0, parsed = 0; // shares
+    size_t                  n             = 0;
+    double                  output_tokens = 0;                // mean
+    double                  latency_ms = NAN, latency_sd = 0; // mean and spread over the timed questions; NaN: none was
+    int                     layer_applications = 0;           // of the longest question
+    std::vector<DepthScore> by_depth;                         // ascending
 };
 
 struct Evaluation {
     std::string              method, task;
-    std::vector<Score>       scores;         // one per K
-    std::vector<Prediction>  predictions;    // by question, then K
+    std::vector<Score>       scores;            // one per K
+    std::vector<Prediction>  predictions;       // by question, then K
     int                      default_steps = 0; // K of the file
     int                      best_steps    = 0; // the smallest K with the best exact match
     std::vector<ChanceLevel> chance;

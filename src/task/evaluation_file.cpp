@@ -45,13 +45,15 @@ Score read_score(const Json & row, const std::string & where) {
     s.latency_sd         = json_find<double>(row, "latency_sd", where).value_or(0.0);
     s.layer_applications = int(json_get<int64_t>(row, "layer_applications", where));
     for (const Json & d : row.value("by_depth", Json::array())) {
-        s.by_depth.push_back({ int(json_get<int64_t>(d, "depth", where)), size_t(json_get<int64_t>(d, "n", where)), json_get<double>(d, "em", where) });
+        s.by_depth.push_back({ int(json_get<int64_t>(d, "depth", where)), size_t(json_get<int64_t>(d, "n", where)),
+                               json_get<double>(d, "em", where) });
     }
     return s;
 }
 
 int smallest_best(const std::vector<Score> & scores) {
-    return std::max_element(scores.begin(), scores.end(), [](const Score & a, const Score & b) { return a.em < b.em; })->n_steps;
+    return std::max_element(scores.begin(), scores.end(), [](const Score & a, const Score & b) { return a.em < b.em; })
+        ->n_steps;
 }
 
 Evaluation read_evaluation(const Json & object, const std::string & where) {
@@ -104,7 +106,7 @@ Evaluation from_predictions(std::vector<Prediction> predictions) {
         e.task   = task->name;
         e.chance = task->chance(examples);
     }
-    e.scores        = score(predictions);
+    e.scores      = score(predictions);
     e.best_steps  = smallest_best(e.scores);
     e.predictions = std::move(predictions);
     return e;
@@ -120,8 +122,12 @@ OrderedJson evaluation_json(const Evaluation & e) {
     for (const ChanceLevel & level : e.chance) {
         chance.push_back({ { "how", level.how }, { "em", level.share } });
     }
-    return { { "status", "ok" },     { "task", e.task },          { "method", e.method },
-             { "results", results }, { "default_K", e.default_steps }, { "best_K", e.best_steps },
+    return { { "status", "ok" },
+             { "task", e.task },
+             { "method", e.method },
+             { "results", results },
+             { "default_K", e.default_steps },
+             { "best_K", e.best_steps },
              { "chance", chance } };
 }
 
@@ -154,7 +160,7 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
     if (!file) {
         throw Error(ErrorKind::not_found, path + ": cannot be opened");
     }
-    std::vector<Evaluation>                         evaluations;
+    std::vector<Evaluation> evaluations;
     struct Run {
         std::string             method;
         int                     default_steps = 0;
@@ -174,12 +180,14 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
             continue;
         }
         if (!object.is_object() || !object.contains("correct")) {
-            throw Error(ErrorKind::format, where + ": is neither what penelope eval --json prints nor a line of its --predictions");
+            throw Error(ErrorKind::format,
+                        where + ": is neither what penelope eval --json prints nor a line of its --predictions");
         }
         const int64_t run = json_find<int64_t>(object, "run", where).value_or(1);
         Prediction    p   = read_prediction(object, where);
         if (!seen.insert({ run, p.n_steps, p.id }).second) {
-            throw Error(ErrorKind::format, where + ": id " + in_quotes(p.id) + " occurs twice at K=" + std::to_string(p.n_steps));
+            throw Error(ErrorKind::format,
+                        where + ": id " + in_quotes(p.id) + " occurs twice at K=" + std::to_string(p.n_steps));
         }
         Run & of = runs[run];
         of.predictions.push_back(std::move(p));

@@ -65,8 +65,10 @@ TEST_CASE("a logarithmic axis has ticks at 1, 2, 5 and is used only where it pay
 TEST_CASE("no value, one value and values that are no numbers still give an axis") {
     const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
     for (const std::vector<double> & values :
-         { std::vector<double>{}, std::vector<double>{ 5 }, std::vector<double>{ 0, 0 }, std::vector<double>{ nan, infinity, 2 }, std::vector<double>{ 1e300, 1e300 } }) {
-        for (const AxisStyle & style : { AxisStyle{}, AxisStyle{ true }, AxisStyle{ false, true }, AxisStyle{ false, true, true } }) {
+         { std::vector<double>{}, std::vector<double>{ 5 }, std::vector<double>{ 0, 0 },
+           std::vector<double>{ nan, infinity, 2 }, std::vector<double>{ 1e300, 1e300 } }) {
+        for (const AxisStyle & style :
+             { AxisStyle{}, AxisStyle{ true }, AxisStyle{ false, true }, AxisStyle{ false, true, true } }) {
             const Axis axis = make_axis(values, style);
             CHECK(axis.low < axis.high);
             CHECK(!axis.ticks.empty());
@@ -93,7 +95,7 @@ TEST_CASE("a chart draws its series, leaves out what is no number and escapes te
 
 TEST_CASE("a label that would cover another is left out") {
     Chart chart{ "t", "x", "y", {}, {}, true, {}, {} };
-    chart.series = { { "s", { { 0, 0, "K=0" }, { 1, 0.1, "K=1" }, { 50, 0, "K=2" }, { 100, 1, "K=3" } } } };
+    chart.series          = { { "s", { { 0, 0, "K=0" }, { 1, 0.1, "K=1" }, { 50, 0, "K=2" }, { 100, 1, "K=3" } } } };
     const std::string svg = draw_chart(chart);
     CHECK(count(svg, "<circle") == 4);
     CHECK(count(svg, ">K=0<") == 1);
@@ -111,7 +113,7 @@ TEST_CASE("many names take several lines of the legend, and no two series look a
     const std::string svg = draw_chart(chart);
     CHECK(count(svg, "stroke=\"#0072B2\"") == 4); // sample and curve of two series
     CHECK(count(svg, "stroke=\"#0072B2\" stroke-dasharray") == 2);
-    CHECK(count(svg, "y=\"44\"") == 3);           // names in the first line
+    CHECK(count(svg, "y=\"44\"") == 3); // names in the first line
 }
 
 TEST_CASE("a chart without a point is still a document") {

@@ -54,9 +54,11 @@ TEST_CASE("sets about other questions are refused") {
 
 TEST_CASE("several runs count by the share of them that is right, each at its own K or all at one") {
     Evaluation first, second;
-    first.predictions    = { prediction("a", 0, true), prediction("a", 3, true), prediction("b", 0, false), prediction("b", 3, false) };
+    first.predictions    = { prediction("a", 0, true), prediction("a", 3, true), prediction("b", 0, false),
+                             prediction("b", 3, false) };
     first.default_steps  = 3;
-    second.predictions   = { prediction("a", 0, true), prediction("a", 3, false), prediction("b", 0, true), prediction("b", 3, false) };
+    second.predictions   = { prediction("a", 0, true), prediction("a", 3, false), prediction("b", 0, true),
+                             prediction("b", 3, false) };
     second.default_steps = 0;
     for (Evaluation * run : { &first, &second }) {
         run->scores = score(run->predictions);

@@ -28,8 +28,10 @@ std::string make_run(const TempDir & folder, const std::string & name, const std
 }
 
 std::string result(double em, const std::string & method = "penelope") {
-    return R"({"status":"ok","task":"listops","method":")" + method + R"(","results":[{"K":0,"em":0.25,"parsed":1,"n":8,"output_tokens":4,"latency_ms":2,"latency_sd":1,)" +
-           R"("layer_applications":21},{"K":3,"em":)" + std::to_string(em) + R"(,"parsed":1,"n":8,"output_tokens":4,"latency_ms":5,"latency_sd":1,"layer_applications":36,)" +
+    return R"({"status":"ok","task":"listops","method":")" + method +
+           R"(","results":[{"K":0,"em":0.25,"parsed":1,"n":8,"output_tokens":4,"latency_ms":2,"latency_sd":1,)" +
+           R"("layer_applications":21},{"K":3,"em":)" + std::to_string(em) +
+           R"(,"parsed":1,"n":8,"output_tokens":4,"latency_ms":5,"latency_sd":1,"layer_applications":36,)" +
            R"("by_depth":[{"depth":1,"n":4,"em":1},{"depth":2,"n":4,"em":)" + std::to_string(2 * em - 1) + "}]}]," +
            R"("default_K":3,"best_K":3,"chance":[{"how":"outermost operator","em":0.47}]})" + "\n";
 }
@@ -38,7 +40,8 @@ std::string result(double em, const std::string & method = "penelope") {
 
 TEST_CASE("the metrics of a run") {
     const TempDir folder;
-    const RunLog log = read_run_log(make_run(folder, "run", kUpdate + "\n" + kNext + "\n" + kScore + "\n" + kEnd + "\n"));
+    const RunLog  log =
+        read_run_log(make_run(folder, "run", kUpdate + "\n" + kNext + "\n" + kScore + "\n" + kEnd + "\n"));
     REQUIRE(log.loss.size() == 2);
     CHECK(log.loss[1].x == 2);
     CHECK(log.loss[1].y == 1.5);
@@ -54,14 +57,14 @@ TEST_CASE("the metrics of a run") {
 
 TEST_CASE("a killed run is shown as far as it got") {
     const TempDir folder;
-    const RunLog log = read_run_log(make_run(folder, "run", kUpdate + "\n" + kNext.substr(0, 30)));
+    const RunLog  log = read_run_log(make_run(folder, "run", kUpdate + "\n" + kNext.substr(0, 30)));
     CHECK(log.loss.size() == 1);
     CHECK(log.k_default == -1);
 }
 
 TEST_CASE("damaged and empty metrics are errors that say where") {
     const TempDir folder;
-    const auto   refused = [&](const std::string & metrics, const std::string & said) {
+    const auto    refused = [&](const std::string & metrics, const std::string & said) {
         const std::string path = make_run(folder, "run", metrics);
         CHECK_THROWS_WITH_AS(read_run_log(path), doctest::Contains(said.c_str()), Error);
     };
@@ -93,7 +96,8 @@ TEST_CASE("evaluations read back as they were written") {
     }
     written.scores[2].latency_ms = 12.5;
     const TempDir                 folder;
-    const std::vector<Evaluation> read = read_evaluations(folder.write("a.json", dump_json(evaluation_json(written)) + "\n"));
+    const std::vector<Evaluation> read =
+        read_evaluations(folder.write("a.json", dump_json(evaluation_json(written)) + "\n"));
     REQUIRE(read.size() == 1);
     CHECK(dump_json(evaluation_json(read[0])) == dump_json(evaluation_json(written)));
     CHECK(std::isnan(read[0].scores[0].latency_ms));
@@ -102,7 +106,7 @@ TEST_CASE("evaluations read back as they were written") {
 
 TEST_CASE("predictions give the scores they came from, by run") {
     const TempDir folder;
-    std::string  lines;
+    std::string   lines;
     for (size_t run : { 1, 2 }) {
         Evaluation evaluation;
         evaluation.default_steps = 3;
@@ -130,17 +134,21 @@ TEST_CASE("predictions give the scores they came from, by run") {
     CHECK(read[1].scores[0].by_depth[1].em == 0.0);
     CHECK(read[0].task == "listops");
     CHECK(read[0].default_steps == 3);
-    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("twice.jsonl", lines + lines)), doctest::Contains("twice"), Error);
+    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("twice.jsonl", lines + lines)), doctest::Contains("twice"),
+                         Error);
     CHECK_THROWS_WITH_AS(read_evaluations(folder.write("empty.jsonl", "\n")), doctest::Contains("empty"), Error);
-    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("other.jsonl", "{\"id\":1}\n")), doctest::Contains("line 1"), Error);
-    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("cut.jsonl", lines.substr(0, lines.size() - 20))), doctest::Contains("line 8"), Error);
+    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("other.jsonl", "{\"id\":1}\n")), doctest::Contains("line 1"),
+                         Error);
+    CHECK_THROWS_WITH_AS(read_evaluations(folder.write("cut.jsonl", lines.substr(0, lines.size() - 20))),
+                         doctest::Contains("line 8"), Error);
 }
 
 TEST_CASE("the page has a row per label, with mean and deviation of its repetitions") {
     const TempDir     folder;
     const std::string a = folder.write("a.json", result(0.5)), b = folder.write("b.json", result(0.625) + result(0.75));
     const std::string run   = make_run(folder, "latent", kUpdate + "\n" + kScore + "\n" + kEnd + "\n");
-    const ReportFiles files = write_report({ { "Pene|lope", a }, { "Pene|lope", b }, { "other", a }, { "run", run } }, folder.file("out"), false);
+    const ReportFiles files = write_report({ { "Pene|lope", a }, { "Pene|lope", b }, { "other", a }, { "run", run } },
+                                           folder.file("out"), false);
     const std::string page  = read_bytes(files.page);
     CHECK(page.find("| Pene\\|lope | 3 | 3 | 62.50 ± 12.50 | 100.00 | 4.00 | 5.00 | 36 |") != std::string::npos);
     CHECK(page.find("| other | 1 | 3 | 50.00 | 100.00 | 4.00 | 5.00 ± 1.00 | 36 |") != std::string::npos);
@@ -159,7 +167,7 @@ TEST_CASE("the page has a row per label, with mean and deviation of its repetiti
 
 TEST_CASE("inputs with and without a label") {
     const TempDir folder;
-    const auto   run = make_run(folder, "latent", kUpdate + "\n");
+    const auto    run = make_run(folder, "latent", kUpdate + "\n");
     CHECK(parse_report_input(run).label == "latent");
     CHECK(parse_report_input(run + "/").label == "latent");
     CHECK(parse_report_input("results/cot.json").label == "cot");
