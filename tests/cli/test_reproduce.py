@@ -51,7 +51,7 @@ class Reproduce(unittest.TestCase):
         page = (self.out / "report" / "report.md").read_text()
         rows = dict(re.findall(r"^\| ([^|]+?) \| (\d+) \| [^|]* \| \d+\.\d\d", page[:page.index("## Training runs")], re.M))
         expected = {"Visible CoT", "Coconut", "Penelope", "Penelope answering without latent steps", "Penelope trained without latent steps",
-                    "Penelope, overwrite", "Penelope, early [0:3)", "Penelope, middle [2:5)", "Penelope, late [3:6)"}
+                    "Penelope, overwrite", "Penelope, early [0:4)", "Penelope, middle [1:5)", "Penelope, late [2:6)"}
         self.assertEqual({name for name, runs in rows.items() if runs == "2"}, expected, page)
         self.assertIn("95 % interval", page)
         for name in re.findall(r"\]\(([a-z-]+\.svg)\)", page):
