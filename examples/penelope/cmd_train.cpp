@@ -229,11 +229,17 @@ int cmd_train(const Options & given, Terminal & terminal) {
 
     const bool      resume = options.flag("resume");
     const RunFolder folder(settings.out);
-    folder.create(resume, options.flag("force"));
-    if (!settings.new_shape.empty() && !(resume && folder.has(folder.base()))) {
-        write_new_backbone(read_backbone_shape(settings.new_shape), settings.model.seed, folder.base());
+    const bool      is_new = !settings.new_shape.empty(); // the backbone then lies in the folder
+    folder.check(resume, options.flag("force"));
+    if (is_new && !(resume && folder.has(folder.base()))) {
+        const NewBackbone shape = read_backbone_shape(settings.new_shape);
+        folder.create(resume);
+        write_new_backbone(shape, settings.model.seed, folder.base());
     }
     Trainer trainer(settings, backend);
+    if (!is_new || resume) {
+        folder.create(resume); // not before the settings have been looked at: this removes the run that --force replaces
+    }
     if (!resume) {
         write_file(folder.config(), settings_toml(trainer.settings()), true);
         write_file(folder.build(), dump_json(build_json(backend), 2) + "\n", true);

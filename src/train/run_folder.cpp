@@ -21,16 +21,20 @@ std::string RunFolder::file(const std::string & name) const { return (fs::path(p
 
 bool RunFolder::has(const std::string & file_path) const { return fs::exists(file_path); }
 
-void RunFolder::create(bool resume, bool replace) const {
-    const bool holds_run = fs::exists(config()) || fs::exists(last());
+bool RunFolder::holds_run() const { return fs::exists(config()) || fs::exists(last()); }
+
+void RunFolder::check(bool resume, bool replace) const {
     if (resume && !fs::exists(last())) {
         throw Error(ErrorKind::not_found, path_ + ": holds no checkpoint to resume from", "leave --resume out to start the run");
     }
-    if (!resume && holds_run && !replace) {
+    if (!resume && holds_run() && !replace) {
         throw Error(ErrorKind::io, path_ + ": holds a run already", "continue it with --resume, replace it with --force, or choose another --out");
     }
+}
+
+void RunFolder::create(bool resume) const {
     std::error_code ec;
-    if (!resume && holds_run) {
+    if (!resume && holds_run()) {
         // Only what a run writes; whatever else lies in the folder is not ours.
         for (const std::string & old : {config(), metrics(), build(), model(), base(), backbone(), last(), best()}) {
             fs::remove(old, ec);

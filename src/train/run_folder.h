@@ -14,8 +14,11 @@ class RunFolder {
   public:
     explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-    // Makes the folder. One that holds a run already is refused unless it is to be resumed or replaced.
-    void create(bool resume, bool replace) const;
+    // Throws Error for a folder that holds a run already, unless it is to be resumed or replaced, and for one without a run to
+    // resume.
+    void check(bool resume, bool replace) const;
+    // Makes the folder, without the files of a run that is not resumed.
+    void create(bool resume) const;
 
     std::string config() const { return file("config.toml"); }
     std::string metrics() const { return file("metrics.jsonl"); }
@@ -32,6 +35,7 @@ class RunFolder {
     void cut_metrics(int64_t update) const;
 
   private:
+    bool        holds_run() const;
     std::string file(const std::string & name) const;
 
     std::string path_;

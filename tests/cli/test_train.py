@@ -252,6 +252,13 @@ class Refusals(Trained):
         self.assertIn("holds no run to continue", none.stderr)
         self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base))
 
+    def test_a_refused_run_leaves_the_one_it_would_replace_and_no_folder(self):
+        self.refused(*self.latent("penelope", "--interval", "2:9"), out="never")
+        self.assertFalse((self.root / "never").exists())
+        kept = self.lora.read_bytes()
+        self.refused("-m", self.base, "--method", "cot", "--max-length", 60, "--force", out="cot")
+        self.assertEqual(self.lora.read_bytes(), kept)
+
     def test_examples_that_do_not_fit_are_refused_or_left_out_on_request(self):
         self.assertIn("--skip-long", self.refused("-m", self.base, "--method", "cot", "--max-length", 60))
         done = self.train(*self.latent("penelope", "--max-length", 70, "--skip-long", "--dry-run", "--json"), out="short")
