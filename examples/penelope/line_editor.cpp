@@ -223,6 +223,8 @@ ReadStatus LineEditor::read_line(std::string & line) {
     impl_->interrupted = false;
     impl_->presses     = interrupt_count();
     el_resize(impl_->edit.get());
+    // Before the prompt is shown: a Ctrl-D that comes while the terminal still collects whole lines would be lost.
+    el_set(impl_->edit.get(), EL_PREP_TERM, 1);
     impl_->screen(paste_on);
     int          n_read = 0;
     const char * text   = el_gets(impl_->edit.get(), &n_read);
