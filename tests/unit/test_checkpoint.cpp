@@ -91,13 +91,14 @@ TEST_CASE("a checkpoint of other parameters is refused") {
 TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
-    run.create(false, false);
+    run.create(false);
     dir.write("run/config.toml", "seed = 1\n");
     dir.write("run/notes.txt", "mine");
     dir.write("run/checkpoint/.penelope-1-0.tmp", "half");
-    CHECK(contains(error_of([&] { run.create(false, false); }).hint, "--resume"));
-    CHECK(error_of([&] { run.create(true, false); }).kind == ErrorKind::not_found);
-    run.create(false, true);
+    CHECK(contains(error_of([&] { run.check(false, false); }).hint, "--resume"));
+    CHECK(error_of([&] { run.check(true, false); }).kind == ErrorKind::not_found);
+    run.check(false, true);
+    run.create(false);
     CHECK(!std::filesystem::exists(run.config()));
     CHECK(std::filesystem::exists(dir.file("run/notes.txt")));
     CHECK(!std::filesystem::exists(dir.file("run/checkpoint/.penelope-1-0.tmp")));
@@ -106,7 +107,7 @@ TEST_CASE("a run folder is not started over by accident, and is cleaned of what 
 TEST_CASE("metrics after the checkpoint are dropped, a half line too") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
-    run.create(false, false);
+    run.create(false);
     for (int update = 1; update <= 5; update++) {
         run.append_metrics({{"update", update}, {"loss", 1.0 / update}});
     }
