@@ -17,13 +17,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 def pytorch_worker(options):
     """Answers each line on standard input with the milliseconds of one pre-answer pass."""
     import torch
-    from reference import Modules, backbone, trajectory
+    from reference import PROJECTIONS, Modules, backbone, trajectory
     torch.set_num_threads(options.threads)
     model = backbone("smollm2-135m")
     if not options.merged:

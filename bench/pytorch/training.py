@@ -19,7 +19,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BATCH = 4
-MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 
 
 def target_text(example, steps):
@@ -31,12 +30,12 @@ def pytorch_worker(options):
     import torch
     import torch.nn.functional as F
     from peft import LoraConfig, get_peft_model
-    from reference import Modules, trajectory
+    from reference import PROJECTIONS, Modules, trajectory
     from transformers import AutoModelForCausalLM, AutoTokenizer
     torch.set_num_threads(options.threads)
     tokenizer = AutoTokenizer.from_pretrained(options.hf)
     model = AutoModelForCausalLM.from_pretrained(options.hf, dtype=torch.float32)
-    lora = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=MODULES)).train()
+    lora = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, lora_dropout=0.05, target_modules=PROJECTIONS)).train()
     parameters = [p for p in lora.parameters() if p.requires_grad]
     latent = options.method == "penelope"
     modules = Modules(model.config.hidden_size, time=model.config.hidden_size // 2, bottleneck=model.config.hidden_size // 8) if latent else None

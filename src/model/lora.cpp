@@ -36,9 +36,15 @@ void append(HostLoraPair & into, const HostLoraPair & more) {
 } // namespace
 
 std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor) {
-    std::vector<float> values(size_t(tensor.n_elements()));
+    return read_rows(file, tensor, 0, tensor.n_elements() / tensor.ne[0]);
+}
+
+std::vector<float> read_rows(const GgufReader & file, const GgufTensor & tensor, int64_t first, int64_t n) {
+    const size_t       row_size = ggml_row_size(tensor.type, tensor.ne[0]);
+    const char *       source   = static_cast<const char *>(tensor.data) + size_t(first) * row_size;
+    std::vector<float> values(size_t(n * tensor.ne[0]));
     if (tensor.type == GGML_TYPE_F32) {
-        std::memcpy(values.data(), tensor.data, tensor.size);
+        std::memcpy(values.data(), source, size_t(n) * row_size);
     } else {
         const auto to_float = ggml_get_type_traits(tensor.type)->to_float;
         if (!to_float) {
@@ -46,7 +52,7 @@ std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor) 
                                                     ggml_type_name(tensor.type) +
                                                     ", expected one that converts to F32");
         }
-        to_float(tensor.data, values.data(), tensor.n_elements());
+        to_float(source, values.data(), int64_t(values.size()));
     }
     for (float value : values) {
         if (!std::isfinite(value)) {

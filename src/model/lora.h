@@ -25,5 +25,7 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
 
 // A tensor of any type as F32. Throws Error when the type has no such conversion or a value is not finite.
 std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor);
+// The same of rows first .. first + n - 1.
+std::vector<float> read_rows(const GgufReader & file, const GgufTensor & tensor, int64_t first, int64_t n);
 
 } // namespace penelope

@@ -33,16 +33,6 @@ int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
     return a->ne[1];
 }
 
-// Rows first .. first + n - 1 of a matrix.
-std::vector<float> read_rows(const GgufReader & file, const GgufTensor & matrix, int64_t first, int64_t n) {
-    const size_t row_size = ggml_row_size(matrix.type, matrix.ne[0]);
-    GgufTensor   rows     = matrix;
-    rows.ne[1]            = n;
-    rows.size             = size_t(n) * row_size;
-    rows.data             = static_cast<const char *>(matrix.data) + size_t(first) * row_size;
-    return read_f32(file, rows);
-}
-
 // transposed: [n_out, n_in], numbers of type T; matrix: [n_in, n_out] of any type, read some rows at a time.
 template <typename T> void set_transposed(Node transposed, const GgufReader & file, const GgufTensor & matrix, T (*convert)(float)) {
     constexpr int64_t kRows = 64;

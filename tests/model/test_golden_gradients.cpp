@@ -3,7 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-#include "support/golden.h"
+#include "support/training.h"
 #include "train/exchange.h"
 #include "train/schedule.h"
 #include "train/step_graph.h"
@@ -13,6 +13,9 @@
 #include <cmath>
 
 using namespace penelope;
+using penelope::test::all_examples;
+using penelope::test::choice_of;
+using penelope::test::cpu;
 using penelope::test::GoldenCase;
 
 namespace {
@@ -21,28 +24,6 @@ namespace {
 constexpr double kTolerance = 1e-3;
 
 const std::vector<std::string> kCases{"last", "middle", "full", "overwrite"};
-
-Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
-
-Minibatch all_examples(const GoldenCase & golden, int n_steps) {
-    Minibatch batch;
-    batch.n_steps = n_steps;
-    for (size_t i = 0; i < golden.json()["examples"].size(); i++) {
-        batch.examples.push_back({golden.prompt_ids(i), golden.target_ids(i)});
-    }
-    return batch;
-}
-
-ModelChoice continue_sidecar(const GoldenCase & golden) {
-    ModelChoice choice;
-    choice.base   = golden.backbone();
-    choice.init   = golden.sidecar();
-    choice.method = "penelope";
-    return choice;
-}
 
 double largest(const std::vector<float> & values) {
     double most = 0.0;
@@ -87,7 +68,7 @@ void check_gradients(const TrainedModel & model, const SafetensorsReader & expec
 TEST_CASE("loss and every gradient through the latent trajectory") {
     for (const std::string & name : kCases) {
         const GoldenCase golden(name);
-        TrainedModel     model(continue_sidecar(golden), cpu());
+        TrainedModel     model(choice_of(golden, "penelope"), cpu());
         StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
         for (int k : {1, 6}) {
             const std::string prefix = "grad.K" + std::to_string(k) + ".";
@@ -120,7 +101,7 @@ TEST_CASE("four updates of AdamW") {
         CAPTURE(name);
         const GoldenCase golden(name);
         const Json &     recipe = golden.json()["train"];
-        TrainedModel     model(continue_sidecar(golden), cpu());
+        TrainedModel     model(choice_of(golden, "penelope"), cpu());
         StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
         const Minibatch  batch     = all_examples(golden, recipe["K"]);
         const int        n_updates = recipe["updates"];

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "convert/convert.h"
-#include "support/golden.h"
+#include "support/training.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
 
@@ -13,31 +13,12 @@
 #include <map>
 
 using namespace penelope;
+using penelope::test::all_examples;
+using penelope::test::choice_of;
+using penelope::test::cpu;
 using penelope::test::GoldenCase;
 
 namespace {
-
-Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
-
-Minibatch all_examples(const GoldenCase & golden, int n_steps) {
-    Minibatch batch;
-    batch.n_steps = n_steps;
-    for (size_t i = 0; i < golden.json()["examples"].size(); i++) {
-        batch.examples.push_back({golden.prompt_ids(i), golden.target_ids(i)});
-    }
-    return batch;
-}
-
-ModelChoice choice_of(const GoldenCase & golden, const std::string & method) {
-    ModelChoice choice;
-    choice.base   = golden.backbone();
-    choice.init   = method == "penelope" ? golden.sidecar() : golden.lora();
-    choice.method = method;
-    return choice;
-}
 
 using Gradients = std::map<std::string, std::vector<float>>;
 
