@@ -68,6 +68,7 @@ Options with_run_config(Options options) {
 TrainSettings read_settings(const Options & options) {
     TrainSettings s;
     s.out       = options.required("out");
+    s.name      = options.text("name");
     s.data      = options.required("data");
     s.new_shape = options.text("init-random");
     s.n_updates = options.integer("updates");

@@ -223,6 +223,7 @@ const std::vector<OptionRow> & option_table() {
         { "predict", "-n --n-predict", integer, "N", "0", "0..", g_measuring, "train", "tokens of an answer at most; 0: 32 (cot 256)" },
         { "out", "-o --output", text, "DIR", "", "", g_output, "report", "the directory for report.md and its charts" },
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
+        { "name", "", text, "TEXT", "", "", g_output, "train", "name of the model, kept in its file (default: that of the run folder)" },
         { "save-every", "", integer, "N", "100", "0..", g_output, "train", "updates between checkpoints; 0: at the end only" },
         { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr" },
         { "resume", "", flag, "", "", "", g_output, "train", "continue the run of --out; flags not given come from its config.toml" },

@@ -153,6 +153,9 @@ std::string settings_toml(const TrainSettings & s) {
     if (!s.model.init.empty()) {
         t.insert("init", s.model.init);
     }
+    if (!s.name.empty()) {
+        t.insert("name", s.name);
+    }
     t.insert("full", s.model.full);
     t.insert("updates", s.n_updates);
     t.insert("batch", s.batch);

@@ -15,6 +15,7 @@ struct TrainSettings {
     ModelChoice       model;
     std::string       data;        // directory with train.jsonl and valid.jsonl, or Coconut's .json
     std::string       out;         // run folder
+    std::string       name;        // general.name of what is saved; empty: the run folder's
     std::string       new_shape;   // TOML of a backbone to make; model.base is then a file of the run folder
     int64_t           n_updates     = 0;    // 0: by `epochs`, or as the protocol says for method and task
     double            epochs        = 0;    // passes over the training data, when n_updates is 0

@@ -261,7 +261,7 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         folder_.append_metrics(OrderedJson{{"update", state_.update}, {"exact_by_K", outcome.exact}, {"k_default", outcome.k_default}, {"valid_n", whole.n_examples()}});
     }
     SavedTexts texts;
-    texts.name         = std::filesystem::path(settings_.out).filename().string();
+    texts.name         = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
     texts.train_config = state_.settings;
     texts.eval_results = dump_json(results);
     texts.k_default    = outcome.k_default;

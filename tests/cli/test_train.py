@@ -28,7 +28,7 @@ class Trained(unittest.TestCase):
         cls.base = cls.root / "base" / "model.gguf"
         cls.train_ok("--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4, "--rates", "1e-3", out="base")
         cls.lora = cls.root / "cot" / "model.gguf"
-        cls.train_ok("-m", cls.base, "--method", "cot", "--updates", 3, "--lora-rank", 4, out="cot")
+        cls.train_ok("-m", cls.base, "--method", "cot", "--updates", 3, "--lora-rank", 4, "--name", "Visible steps", out="cot")
 
     @classmethod
     def tearDownClass(cls):
@@ -85,7 +85,8 @@ class Runs(Trained):
             self.assertEqual((self.root / "again" / method / "model.gguf").read_bytes(), (folder / "model.gguf").read_bytes())
 
     def test_a_lora_of_the_source_stage_runs_on_its_base(self):
-        self.assertEqual(json.loads(run("info", self.lora, "--json").stdout)["kind"], "lora")
+        info = json.loads(run("info", self.lora, "--json").stdout)
+        self.assertEqual((info["kind"], info["metadata"]["general.name"]), ("lora", "Visible steps"))
         answer = run("run", "-m", self.base, "--lora", self.lora, "-p", "Evaluate: [MAX 1 2]\n", "-n", 3)
         self.assertEqual(answer.returncode, 0, answer.stderr)
 

@@ -45,7 +45,7 @@ TEST_CASE("the file is a whole backbone with its vocabulary") {
     load_backbone(file, {}, store);
     CHECK(!file->find_tensor("output.weight"));
 
-    // Standard deviations: 0.02, and 0.02 / sqrt(2 * 3) for what writes into the residual stream.
+    // Standard deviations: 1 / sqrt(n_in), divided by sqrt(2 * 3) for what writes into the residual stream.
     const auto deviation = [&](const char * name) {
         double sum = 0;
         const auto values = read_f32(*file, *file->find_tensor(name));
@@ -54,9 +54,9 @@ TEST_CASE("the file is a whole backbone with its vocabulary") {
         }
         return std::sqrt(sum / double(values.size()));
     };
-    CHECK(deviation("token_embd.weight") == doctest::Approx(0.02).epsilon(0.03));
-    CHECK(deviation("blk.1.ffn_up.weight") == doctest::Approx(0.02).epsilon(0.05));
-    CHECK(deviation("blk.2.ffn_down.weight") == doctest::Approx(0.02 / std::sqrt(6.0)).epsilon(0.05));
+    CHECK(deviation("token_embd.weight") == doctest::Approx(1 / std::sqrt(48.0)).epsilon(0.03));
+    CHECK(deviation("blk.1.ffn_up.weight") == doctest::Approx(1 / std::sqrt(48.0)).epsilon(0.05));
+    CHECK(deviation("blk.2.ffn_down.weight") == doctest::Approx(1 / std::sqrt(96.0 * 6.0)).epsilon(0.05));
     CHECK(deviation("blk.0.attn_norm.weight") == 1.0);
 }
 
