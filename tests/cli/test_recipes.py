@@ -8,7 +8,7 @@ from pathlib import Path
 from support import TESTS, run
 
 RECIPES = TESTS.parent / "examples" / "recipes"
-SIXTEEN_LAYERS = 'name = "sixteen"\nlayers = 16\nwidth = 16\nheads = 2\nffn = 32\ncontext = 2048\n'
+NARROW = 'name = "narrow"\nlayers = {}\nwidth = 16\nheads = 2\nffn = 32\ncontext = 2048\n'
 SIZES = ("--train", 12, "--valid", 2, "--test", 2)
 
 
@@ -44,9 +44,13 @@ class Recipes(unittest.TestCase):
             plans[recipe.stem] = self.plan(recipe, *(("--init-random", shape) if new else ("-m", base)))
         return plans
 
+    def assert_equal_budgets(self, plans, methods):
+        budgets = {method: sum(stage["updates"] for stage in plans[method]["stages"]) for method in methods}
+        self.assertEqual(len(set(budgets.values())), 1, budgets)
+
     def test_the_settings_of_the_paper(self):
         shape = self.work / "shape.toml"
-        shape.write_text(SIXTEEN_LAYERS)
+        shape.write_text(NARROW.format(16))
         for name, updates, coconut_depth in (("listops", 1500, 8), ("prosqa", 1500, 6), ("prontoqa", 3000, 6)):
             with self.subTest(name):
                 plans = self.check_folder(RECIPES / name, shape)
@@ -69,12 +73,16 @@ class Recipes(unittest.TestCase):
         plans = self.check_folder(folder, folder / "shape.toml")
         self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "k0", "overwrite", "early", "middle"})
         self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
-        budget = sum(stage["updates"] for stage in plans["penelope"]["stages"])
-        for method in set(plans) - {"source", "cot"}:  # the source has learned visible steps already
-            self.assertEqual(sum(stage["updates"] for stage in plans[method]["stages"]), budget, method)
+        self.assert_equal_budgets(plans, set(plans) - {"source", "cot"})  # the source has learned visible steps already
+
+    def test_those_for_a_pretrained_model(self):
+        shape = self.work / "shape.toml"
+        shape.write_text(NARROW.format(30))
+        plans = self.check_folder(RECIPES / "listops-smollm2", shape)
+        self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0"})
 
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-smollm2"})
 
 
 if __name__ == "__main__":
