@@ -18,6 +18,10 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string> & tex
 
 DepthRange depth_range(const Options & options, const char * name, DepthRange fallback) {
     const std::vector<int> depths = options.steps(name);
+    if (!depths.empty() && depths.back() - depths.front() + 1 != static_cast<int>(depths.size())) {
+        throw UsageError(std::string("--") + name + ": '" + options.text(name) + "' is not one range",
+                         "depths are given as A-B, e.g. 1-8");
+    }
     return depths.empty() ? fallback : DepthRange{ depths.front(), depths.back() };
 }
 
@@ -80,7 +84,8 @@ int cmd_data(const Options & options, Terminal & terminal) {
         }
         require_clean(report);
         if (!options.flag("json")) {
-            terminal.line("no id and no question occurs twice");
+            terminal.line(std::string("no id and no question occurs twice") +
+                          (report.json.at("task").is_null() ? "; of no single known task: the answers were not read" : ""));
         }
         return 0;
     }

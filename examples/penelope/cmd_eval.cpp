@@ -8,7 +8,9 @@
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "gguf/reader.h"
 #include "task/compare.h"
+#include "task/evaluate.h"
 #include "task/evaluation_file.h"
 
 #include <algorithm>
@@ -31,15 +33,25 @@ double rounded(double value, double unit) {
     return std::round(value / unit) * unit;
 }
 
-OrderedJson table_row(const std::string & who, const Score & s) {
+OrderedJson table_row(const std::string & who, const Evaluation & run, const Score & s) {
     return { { "model", who },
-             { "K", s.n_steps },
+             { "K", run.is_visible() ? OrderedJson("") : OrderedJson(s.n_steps) },
              { "EM", percent(s.em) },
              { "parsed", percent(s.parsed) },
              { "n", s.n },
              { "output tokens", rounded(s.output_tokens, 0.01) },
              { "ms", std::isfinite(s.latency_ms) ? OrderedJson(rounded(s.latency_ms, 0.1)) : OrderedJson("") },
-             { "layer applications", s.layer_applications } };
+             { "layer applications", run.is_visible() ? OrderedJson(std::to_string(s.layer_applications) + " a token")
+                                                      : OrderedJson(s.layer_applications) } };
+}
+
+// Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
+std::string cut_line(const std::string & who, const Evaluation & run, const Score & s) {
+    if (s.cut == 0) {
+        return "";
+    }
+    return who + (run.is_visible() ? "" : ", K=" + std::to_string(s.n_steps)) + ": " + percent(s.cut) +
+           " of the answers had no room to end and were scored as they were; -n or -c give more";
 }
 
 std::string chance_line(const std::vector<ChanceLevel> & levels) {
@@ -48,6 +60,15 @@ std::string chance_line(const std::vector<ChanceLevel> & levels) {
         parts.push_back(percent(level.share) + " (" + level.how + ")");
     }
     return "without reasoning: " + join(parts, ", ");
+}
+
+// "K=3", or "K=3, 5" for runs that differ.
+std::string steps_text(const Outcomes & outcomes) {
+    std::vector<std::string> parts;
+    for (const int k : outcomes.steps) {
+        parts.push_back(std::to_string(k));
+    }
+    return "K=" + join(parts, ", ");
 }
 
 int compare(const Options & options, Terminal & terminal) {
@@ -62,18 +83,22 @@ int compare(const Options & options, Terminal & terminal) {
     if (steps.size() > 1) {
         throw UsageError("-K: a comparison takes one K", "leave it out to compare each at the K its file names");
     }
-    const int              k = steps.empty() ? -1 : steps.front();
-    const PairedDifference d = paired_bootstrap(outcomes_of(read_evaluations(files[0]), k, files[0]),
-                                                outcomes_of(read_evaluations(files[1]), k, files[1]));
+    const int              k      = steps.empty() ? -1 : steps.front();
+    const Outcomes         first  = outcomes_of(read_evaluations(files[0]), k, files[0]);
+    const Outcomes         second = outcomes_of(read_evaluations(files[1]), k, files[1]);
+    const PairedDifference d      = paired_bootstrap(first.questions, second.questions);
     if (options.flag("json")) {
-        terminal.line(dump_json(OrderedJson{
-            { "status", "ok" }, { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } }));
+        terminal.line(dump_json(OrderedJson{ { "status", "ok" },
+                                             { "n", d.n },
+                                             { "K", { first.steps, second.steps } },
+                                             { "difference", d.difference },
+                                             { "low", d.low },
+                                             { "high", d.high } }));
     } else {
         char text[160];
-        std::snprintf(text, sizeof(text),
-                      "second minus first: %+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions",
+        std::snprintf(text, sizeof(text), ": %+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions",
                       100 * d.difference, 100 * d.low, 100 * d.high, d.n);
-        terminal.line(text);
+        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) + ")" + text);
     }
     return 0;
 }
@@ -110,26 +135,41 @@ void write_predictions(AtomicFile & file, const std::vector<Evaluation> & runs) 
     file.commit();
 }
 
-// Mean and spread over the runs, each at the K its file names.
+// Mean and spread over the runs, each at the K its file names; null when that was not among those scored.
 OrderedJson spread_json(const std::vector<Evaluation> & runs) {
     std::vector<double> ems;
     for (const Evaluation & run : runs) {
-        ems.push_back(chosen_score(run).em);
+        const Score * chosen = find_chosen_score(run);
+        if (!chosen) {
+            return nullptr;
+        }
+        ems.push_back(chosen->em);
     }
     const Spread s = spread(ems);
     return { { "runs", runs.size() }, { "em_mean", s.mean }, { "em_sd", s.sd } };
 }
 
-// "A,B" counts as two.
-std::vector<std::string> seed_runs(const Options & options) {
+// The adapters to score, "A,B" counting as two; without --seed-runs one empty name for what --sidecar and --lora say. They
+// are opened here: a wrong name in the last place is found before the questions are asked.
+std::vector<std::string> adapters_of(const Options & options) {
     std::vector<std::string> files;
     for (const std::string & value : options.list("seed-runs")) {
-        std::istringstream parts(value);
+        std::istringstream parts(value + ",");
         for (std::string part; std::getline(parts, part, ',');) {
+            if (part.empty()) {
+                throw UsageError("--seed-runs: '" + value + "' has an empty place", "e.g. --seed-runs a.gguf,b.gguf");
+            }
+            GgufReader::open(part);
             files.push_back(part);
         }
     }
-    return files;
+    for (const char * other : { "sidecar", "lora" }) {
+        if (!files.empty() && options.given(other)) {
+            throw UsageError(std::string("--seed-runs: cannot be combined with --") + other,
+                             "name all files with --seed-runs");
+        }
+    }
+    return files.empty() ? std::vector<std::string>{ "" } : files;
 }
 
 } // namespace
@@ -158,26 +198,21 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         predictions.emplace(options.text("predictions"), options.flag("force"));
     }
 
-    std::vector<std::string> adapters = seed_runs(options);
-    if (adapters.empty()) {
-        adapters.push_back(""); // what --sidecar and --lora name
-    }
     std::vector<Evaluation>  runs;
-    std::vector<OrderedJson> table;
-    for (const std::string & adapter : adapters) {
+    std::vector<std::string> names;
+    for (const std::string & adapter : adapters_of(options)) {
         runs.push_back(evaluate_one(options, terminal, adapter, examples, *task));
-        const std::string & name = adapter.empty() ? options.text("sidecar") : adapter;
-        for (const Score & s : runs.back().scores) {
-            table.push_back(table_row(name.empty() ? runs.back().method : name, s));
-        }
+        const std::string & file = adapter.empty() ? options.text("sidecar") : adapter;
+        names.push_back(file.empty() ? runs.back().method : file);
     }
     if (predictions) {
         write_predictions(*predictions, runs);
     }
 
     if (options.flag("json")) {
-        for (const Evaluation & run : runs) {
-            OrderedJson object = evaluation_json(run);
+        for (size_t i = 0; i < runs.size(); i++) {
+            OrderedJson object = evaluation_json(runs[i]);
+            object["model"]    = names[i];
             if (runs.size() > 1) {
                 object["all_runs"] = spread_json(runs);
             }
@@ -185,13 +220,27 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         }
         return 0;
     }
+    std::vector<OrderedJson> table;
+    std::vector<std::string> notes;
+    for (size_t i = 0; i < runs.size(); i++) {
+        for (const Score & s : runs[i].scores) {
+            table.push_back(table_row(names[i], runs[i], s));
+            notes.push_back(cut_line(names[i], runs[i], s));
+        }
+    }
     terminal.write(format_table(table, TableFormat::markdown));
     terminal.line("");
     terminal.line(chance_line(runs.front().chance));
+    for (const std::string & note : notes) {
+        if (!note.empty()) {
+            terminal.line(note);
+        }
+    }
     if (runs.size() > 1) {
         const OrderedJson all = spread_json(runs);
-        terminal.line(std::to_string(runs.size()) + " runs, each at its own K: EM " + percent(all["em_mean"]) +
-                      ", sd " + percent(all["em_sd"]));
+        terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
+                      (all.is_null() ? "not all of these K were scored"
+                                     : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
     }
     return 0;
 }

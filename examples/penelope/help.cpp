@@ -128,6 +128,14 @@ std::string escape_markdown(const std::string & text) {
     return out;
 }
 
+// Inside backticks only the bar of the table needs a backslash.
+std::string in_code_cell(std::string text) {
+    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+        text.insert(at, "\\");
+    }
+    return text;
+}
+
 std::string without_padding(const std::string & text) {
     return text.substr(std::min(text.size(), text.find_first_not_of(' ')));
 }
@@ -184,7 +192,7 @@ std::string help_markdown() {
         out += "\n| option | meaning |\n|---|---|\n";
         for (const OptionRow * row : rows) {
             if ((std::string(row->group) == "General") == general) {
-                out += "| `" + without_padding(spelling(*row)) + "` | " + escape_markdown(soft(description(*row))) +
+                out += "| `" + in_code_cell(without_padding(spelling(*row))) + "` | " + escape_markdown(soft(description(*row))) +
                        " |\n";
             }
         }

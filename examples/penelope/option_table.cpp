@@ -166,14 +166,14 @@ const std::vector<OptionRow> & option_table() {
 
         // Evaluation.
         { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
-        { "task", "", text, "NAME", "", "", g_data, "eval", "listops, prosqa or prontoqa (default: told by the questions)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa", g_data, "eval", "how answers are read (default: by the questions)" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
         { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass (default: the sidecar's k_default)" },
         { "cot", "", flag, "", "", "", g_generation, "eval", "answer with visible steps, using only the sidecar's LoRA" },
-        { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
+        { "predict", "-n --n-predict", integer, "N", "-1", "-1..1048576", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
         { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
-        { "timed", "", integer, "N", "16", "0..", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
+        { "timed", "", integer, "N", "16", "0..1048576", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another", true },
 

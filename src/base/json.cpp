@@ -123,6 +123,19 @@ Json parse_json(std::string_view text, const std::string & origin, const JsonLim
     }
 }
 
+Json parse_json_line(std::string_view line, const std::string & origin) {
+    try {
+        return parse_json(line, origin);
+    } catch (const Error & error) {
+        std::string       message = error.message();
+        const std::string first   = origin + ": line 1, ";
+        if (message.rfind(first, 0) == 0) {
+            message = origin + ": " + message.substr(first.size());
+        }
+        throw Error(error.kind, message, error.hint);
+    }
+}
+
 Json read_json_file(const std::string & path, const JsonLimits & limits) {
     const MappedFile file = MappedFile::open(path);
     return parse_json({ reinterpret_cast<const char *>(file.data()), file.size() }, in_quotes(path, 1024), limits);

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "latent/sidecar.h"
-#include "task/text_layout.h"
+#include "text/prompt_template.h"
 #include "text/tokenizer.h"
 
 namespace penelope {

@@ -16,6 +16,11 @@ std::vector<StateTensor> Method::states(Context &, const Tokens &, int) const {
 }
 
 void check_steps(const Method & method, int n_steps) {
+    if (n_steps > 0 && method.max_steps() == 0) {
+        throw Error(ErrorKind::usage,
+                    "-K " + std::to_string(n_steps) + ": the method " + method.name() + " takes no latent steps",
+                    "leave -K out, or give a sidecar");
+    }
     if (n_steps < 0 || n_steps > method.max_steps()) {
         throw Error(ErrorKind::usage,
                     "-K " + std::to_string(n_steps) + ": out of range, " + method.name() + " takes 0 to " +

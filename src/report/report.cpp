@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace penelope {
@@ -77,21 +78,29 @@ std::vector<ChartPoint> in_percent(std::vector<ChartPoint> points) {
 template <typename Value> Spread spread_of(const ScoredMethod & method, Value value) {
     std::vector<double> values;
     for (const Evaluation & run : method.runs) {
-        if (const double v = value(chosen_score(run)); std::isfinite(v)) {
+        if (const double v = value(chosen_score(run, method.label)); std::isfinite(v)) {
             values.push_back(v);
         }
     }
     return values.empty() ? Spread{ NAN, 0 } : spread(values);
 }
 
-// "5", or "5, 3, 1" for runs that differ.
-template <typename Value> std::string values_of(const ScoredMethod & method, Value value) {
+// "5", or "5, 3, 1" for runs that differ. text: of an evaluation and its score.
+template <typename Text> std::string values_of(const ScoredMethod & method, Text text) {
     std::vector<std::string> texts;
     for (const Evaluation & run : method.runs) {
-        texts.push_back(std::to_string(value(chosen_score(run))));
+        texts.push_back(text(run, chosen_score(run, method.label)));
     }
     const bool same = std::set<std::string>(texts.begin(), texts.end()).size() == 1;
     return same ? texts.front() : join(texts, ", ");
+}
+
+std::string depth_text(const Evaluation & run, const Score & s) {
+    return run.is_visible() ? "" : std::to_string(s.n_steps);
+}
+
+std::string applications_text(const Evaluation & run, const Score & s) {
+    return std::to_string(s.layer_applications) + (run.is_visible() ? " a token" : "");
 }
 
 std::string results_table(const std::vector<ScoredMethod> & methods) {
@@ -101,21 +110,21 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
     for (const ScoredMethod & m : methods) {
         Spread latency = spread_of(m, [](const Score & s) { return s.latency_ms; });
         if (m.runs.size() == 1) {
-            latency.sd = chosen_score(m.runs.front()).latency_sd;
+            latency.sd = chosen_score(m.runs.front(), m.label).latency_sd;
         }
         text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " +
-                values_of(m, [](const Score & s) { return s.n_steps; }) + " | " +
+                values_of(m, depth_text) + " | " +
                 with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
                 fixed(spread_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
                 fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
-                with_spread(latency, 2) + " | " + values_of(m, [](const Score & s) { return s.layer_applications; }) +
-                " |\n";
+                with_spread(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
     }
     text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered "
             "one at a time; of several runs mean ± "
             "standard deviation of their means, of one run that over the questions. Layer applications: sequential, "
             "before the first answer token.\n";
     const Evaluation & first = methods.front().runs.front();
+    text += "Task: " + first.task + ", " + std::to_string(first.scores.front().n) + " questions.\n";
     if (!first.chance.empty()) {
         std::vector<std::string> levels;
         for (const ChanceLevel & level : first.chance) {
@@ -124,6 +133,15 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
         text += "Without reasoning: " + join(levels, ", ") + ".\n";
     }
     return text;
+}
+
+// As far as results tell: how many there are, of which task, and what a guess gets of them.
+bool same_questions(const Evaluation & a, const Evaluation & b) {
+    const auto equal = [](const ChanceLevel & x, const ChanceLevel & y) {
+        return x.how == y.how && std::abs(x.share - y.share) < 1e-9;
+    };
+    return a.task == b.task && a.scores.front().n == b.scores.front().n &&
+           std::equal(a.chance.begin(), a.chance.end(), b.chance.begin(), b.chance.end(), equal);
 }
 
 std::string runs_table(const std::vector<NamedRun> & runs) {
@@ -164,7 +182,7 @@ Series by_depth(const ScoredMethod & method) {
 Series by_question_depth(const ScoredMethod & method) {
     std::map<int, std::vector<double>> shares;
     for (const Evaluation & run : method.runs) {
-        for (const DepthScore & d : chosen_score(run).by_depth) {
+        for (const DepthScore & d : chosen_score(run, method.label).by_depth) {
             shares[d.depth].push_back(100 * d.em);
         }
     }
@@ -212,10 +230,13 @@ Series by_latency(const ScoredMethod & method) {
         std::vector<double> ms;
         for (const Evaluation & run : method.runs) {
             for (const Score & s : run.scores) {
-                if (s.n_steps == int(depth.x)) {
+                if (s.n_steps == int(depth.x) && std::isfinite(s.latency_ms)) {
                     ms.push_back(s.latency_ms);
                 }
             }
+        }
+        if (ms.empty()) {
+            continue; // none was timed
         }
         const bool alone = method.runs.front().scores.size() == 1 && depth.x == 0;
         series.points.push_back({ spread(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x)) });
@@ -223,6 +244,7 @@ Series by_latency(const ScoredMethod & method) {
     return series;
 }
 
+// The page and its charts, which appear together or not at all.
 class Page {
   public:
     Page(std::string out, bool force) : out_(std::move(out)), force_(force) {}
@@ -236,22 +258,31 @@ class Page {
         if (empty) {
             return;
         }
-        files_.charts.push_back((fs::path(out_) / (name + ".svg")).string());
-        write_file(files_.charts.back(), draw_chart(chart), force_);
+        files_.charts.push_back(write(name + ".svg", draw_chart(chart)));
         text_ += "\n![" + chart.title + "](" + name + ".svg)\n";
     }
 
     ReportFiles finish() {
-        files_.page = (fs::path(out_) / "report.md").string();
-        write_file(files_.page, text_, force_);
+        files_.page = write("report.md", text_);
+        for (const std::unique_ptr<AtomicFile> & file : written_) {
+            file->commit();
+        }
         return files_;
     }
 
   private:
-    std::string out_;
-    bool        force_;
-    std::string text_ = "# Report\n";
-    ReportFiles files_;
+    std::string write(const std::string & name, const std::string & text) {
+        const std::string path = (fs::path(out_) / name).string();
+        written_.push_back(std::make_unique<AtomicFile>(path, force_));
+        written_.back()->write(text);
+        return path;
+    }
+
+    std::string                              out_;
+    bool                                     force_;
+    std::string                              text_ = "# Report\n";
+    std::vector<std::unique_ptr<AtomicFile>> written_;
+    ReportFiles                              files_;
 };
 
 void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
@@ -328,7 +359,7 @@ ReportInput parse_report_input(const std::string & text) {
     if (equals != std::string::npos && !fs::exists(text)) {
         input = { text.substr(0, equals), text.substr(equals + 1) };
         if (input.label.empty() || input.path.empty()) {
-            throw Error(ErrorKind::usage, in_quotes(text) + ": is not LABEL=PATH");
+            throw Error(ErrorKind::usage, in_quotes(text) + ": is not LABEL=PATH", "e.g. \"Visible CoT=cot.json\"");
         }
         return input;
     }
@@ -343,7 +374,8 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
     std::vector<ScoredMethod> methods;
     for (const ReportInput & input : inputs) {
         if (!fs::exists(input.path)) {
-            throw Error(ErrorKind::not_found, input.path + ": no such file or folder");
+            throw Error(ErrorKind::not_found, input.path + ": no such file or folder",
+                        "give run folders of penelope train, and results of penelope eval");
         }
         if (fs::is_directory(input.path)) {
             runs.push_back({ input.label, read_run_log(input.path) });
@@ -355,13 +387,18 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
             method = methods.insert(methods.end(), { input.label, {} });
         }
         for (Evaluation & evaluation : read_evaluations(input.path)) {
+            const Evaluation & first = methods.front().runs.empty() ? evaluation : methods.front().runs.front();
+            if (!same_questions(first, evaluation)) {
+                throw Error(ErrorKind::format, input.path + ": was scored on other questions than the results before it",
+                            "a report compares results on one set of questions");
+            }
             method->runs.push_back(std::move(evaluation));
         }
     }
     std::error_code ec;
     fs::create_directories(out, ec);
     if (ec) {
-        throw Error(ErrorKind::io, out + ": cannot be made: " + ec.message());
+        throw Error(ErrorKind::io, out + ": cannot be made: " + ec.message(), "choose another --out");
     }
     Page page(out, force);
     if (!methods.empty()) {

@@ -51,10 +51,10 @@ RunLog read_run_log(const std::string & folder) {
             break; // no newline: the run was killed while writing
         }
         const std::string where = path + ", line " + std::to_string(++n_line);
-        read_line(parse_json(text, where), where, log, tokens);
+        read_line(parse_json_line(text, where), where, log, tokens);
     }
     if (log.loss.empty()) {
-        throw Error(ErrorKind::format, path + ": holds no update yet");
+        throw Error(ErrorKind::format, path + ": holds no update yet", "leave the run out, or let it go on with penelope train --resume");
     }
     log.tokens_per_second = log.seconds > 0 ? tokens / log.seconds : 0;
     return log;

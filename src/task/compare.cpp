@@ -7,17 +7,44 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace penelope {
 
+namespace {
+
+void check_same_questions(const std::vector<Outcome> & a, const std::vector<Outcome> & b) {
+    const char * hint = "score both on the same --data";
+    if (a.empty() || a.size() != b.size()) {
+        throw Error(ErrorKind::usage,
+                    "comparison: the predictions are not about the same questions: there are " +
+                        std::to_string(a.size()) + " and " + std::to_string(b.size()),
+                    hint);
+    }
+    for (size_t i = 0; i < a.size(); i++) {
+        if (a[i].id != b[i].id || a[i].question != b[i].question) {
+            throw Error(ErrorKind::usage,
+                        "comparison: the predictions are not about the same questions: " + in_quotes(a[i].id) + " is " +
+                            in_quotes(a[i].question) + ", and " + in_quotes(b[i].id) + " is " +
+                            in_quotes(b[i].question),
+                        hint);
+        }
+    }
+}
+
+} // namespace
+
 Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std::string & name) {
-    std::map<std::string, std::pair<int, int>> counts; // correct, all
+    std::map<std::pair<std::string, std::string>, std::pair<int, int>> counts; // by id and question: correct, all
+    std::set<int>                                                      used;
     for (const Evaluation & run : runs) {
-        const int chosen = steps >= 0 ? steps : chosen_score(run).n_steps;
+        const int chosen = steps >= 0 ? steps : chosen_score(run, name).n_steps;
+        used.insert(chosen);
         for (const Prediction & p : run.predictions) {
             if (p.n_steps == chosen) {
-                counts[p.id].first += p.correct;
-                counts[p.id].second++;
+                auto & [n_correct, n_all] = counts[{ p.id, p.question }];
+                n_correct += p.correct;
+                n_all++;
             }
         }
     }
@@ -26,23 +53,20 @@ Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std:
                     name + ": holds no prediction" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
                     "give files that penelope eval --predictions wrote");
     }
-    Outcomes outcomes;
-    for (const auto & [id, count] : counts) {
-        outcomes.emplace_back(id, double(count.first) / count.second);
+    Outcomes outcomes{ { used.begin(), used.end() }, {} };
+    for (const auto & [question, count] : counts) {
+        outcomes.questions.push_back({ question.first, question.second, double(count.first) / count.second });
     }
     return outcomes;
 }
 
-PairedDifference paired_bootstrap(const Outcomes & a, const Outcomes & b, uint64_t seed, int n_samples) {
-    if (a.empty() || a.size() != b.size() ||
-        !std::equal(a.begin(), a.end(), b.begin(), [](const auto & x, const auto & y) { return x.first == y.first; })) {
-        throw Error(ErrorKind::usage, "comparison: the two sets of predictions are not about the same " +
-                                          std::to_string(a.size()) + " questions");
-    }
+PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vector<Outcome> & b, uint64_t seed,
+                                  int n_samples) {
+    check_same_questions(a, b);
     std::vector<double> gain(a.size());
     double              total = 0;
     for (size_t i = 0; i < a.size(); i++) {
-        gain[i] = b[i].second - a[i].second;
+        gain[i] = b[i].share - a[i].share;
         total += gain[i];
     }
     Rng                 rng(seed, stream_id("bootstrap"));

@@ -2,17 +2,23 @@
 // and the spread over several runs.
 #pragma once
 
-#include "task/evaluate.h"
+#include "task/score.h"
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace penelope {
 
-// By question id, ascending: the share of runs that answer it correctly.
-using Outcomes = std::vector<std::pair<std::string, double>>;
+struct Outcome {
+    std::string id, question; // generated ids repeat from file to file: only both together tell a question
+    double      share;        // of the runs that answer it correctly
+};
+
+struct Outcomes {
+    std::vector<int>     steps;     // K of the runs, ascending, each once
+    std::vector<Outcome> questions; // by id, ascending
+};
 
 // The outcomes of runs with predictions, each at its chosen_score(), or all at K = steps unless that is negative. name stands
 // for them in messages. Throws Error(usage) when there is no prediction at that K.
@@ -25,7 +31,8 @@ struct PairedDifference {
 };
 
 // Throws Error(usage) unless both are about the same questions.
-PairedDifference paired_bootstrap(const Outcomes & a, const Outcomes & b, uint64_t seed = 1, int n_samples = 10000);
+PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vector<Outcome> & b, uint64_t seed = 1,
+                                  int n_samples = 10000);
 
 struct Spread {
     double mean = 0;

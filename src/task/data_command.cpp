@@ -40,7 +40,8 @@ void make_folder(const fs::path & folder) {
     fs::create_directories(folder, error);
     if (error || !fs::is_directory(folder)) {
         throw Error(ErrorKind::io,
-                    folder.string() + ": cannot be made a folder" + (error ? ": " + error.message() : ""));
+                    folder.string() + ": cannot be made a folder" + (error ? ": " + error.message() : ""),
+                    "choose another --out");
     }
 }
 

@@ -4,12 +4,10 @@
 #include "base/format.h"
 #include "latent/sidecar.h"
 #include "method/method.h"
-#include "task/compare.h"
-#include "task/text_layout.h"
+#include "text/prompt_template.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace penelope {
@@ -22,7 +20,7 @@ constexpr int kWarmUps      = 2; // questions answered before the timed ones
 
 void check_answers(const Task & task, const std::vector<Example> & examples) {
     if (examples.empty()) {
-        throw Error(ErrorKind::usage, "evaluation: no examples");
+        throw Error(ErrorKind::usage, "evaluation: no examples", "--data names a file of questions");
     }
     for (const Example & example : examples) {
         if (task.extract(example.answer).empty()) {
@@ -60,57 +58,14 @@ Prediction predict(const Task & task, const Example & example, const Answer & an
     return p;
 }
 
-} // namespace
-
-std::vector<Score> score(const std::vector<Prediction> & predictions) {
-    std::map<int, Score>                     by_steps;
-    std::map<int, std::vector<double>>       latencies;
-    std::map<int, std::map<int, DepthScore>> depths; // by K, then depth
-    for (const Prediction & p : predictions) {
-        Score & s = by_steps[p.n_steps];
-        s.n_steps = p.n_steps;
-        s.n++;
-        s.em += p.correct;
-        s.parsed += p.parsed;
-        s.output_tokens += p.n_tokens;
-        if (p.latency_ms >= 0) {
-            latencies[p.n_steps].push_back(p.latency_ms);
-        }
-        s.layer_applications = std::max(s.layer_applications, p.layer_applications);
-        if (p.depth >= 0) {
-            DepthScore & d = depths[p.n_steps].emplace(p.depth, DepthScore{ p.depth, 0, 0.0 }).first->second;
-            d.n++;
-            d.em += p.correct;
-        }
+// The longest question comes last: what does not fit is refused before the others are asked.
+void check_room(const Method & method, Session & session, const Tokens & longest, int n_steps, const std::string & id) {
+    try {
+        check_request(method, session.context(), { longest }, n_steps);
+    } catch (const Error & error) {
+        throw Error(error.kind, "question " + in_quotes(id) + ": " + error.message(), error.hint);
     }
-    std::vector<Score> scores;
-    for (auto & [steps, s] : by_steps) {
-        for (double * sum : { &s.em, &s.parsed, &s.output_tokens }) {
-            *sum /= double(s.n);
-        }
-        for (const auto & [depth, d] : depths[steps]) {
-            s.by_depth.push_back({ depth, d.n, d.em / double(d.n) });
-        }
-        if (const auto timed = latencies.find(steps); timed != latencies.end()) {
-            const Spread latency = spread(timed->second);
-            s.latency_ms         = latency.mean;
-            s.latency_sd         = latency.sd;
-        }
-        scores.push_back(s);
-    }
-    return scores;
 }
-
-const Score & chosen_score(const Evaluation & evaluation) {
-    const auto at = [&](int steps) {
-        return std::find_if(evaluation.scores.begin(), evaluation.scores.end(),
-                            [&](const Score & s) { return s.n_steps == steps; });
-    };
-    const auto own = at(evaluation.default_steps);
-    return own != evaluation.scores.end() ? *own : *at(evaluation.best_steps);
-}
-
-namespace {
 
 // Questions of every length, spread over the list that is sorted by it.
 std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
@@ -132,13 +87,7 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     const SidecarConfig * sidecar = engine.sidecar();
     std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
     const bool            visible = method.max_steps() == 0;
-    if (steps.back() > method.max_steps()) {
-        throw Error(ErrorKind::usage,
-                    "-K " + std::to_string(steps.back()) + ": " +
-                        (visible ? "the method " + method.name() + " takes no latent steps"
-                                 : "this sidecar takes 0 to " + std::to_string(method.max_steps()) + " latent steps"),
-                    visible ? "leave -K out, or give a sidecar" : "");
-    }
+    check_steps(method, steps.back());
     GenerateOptions generate;
     generate.method    = method.name();
     generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
@@ -154,6 +103,7 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
+    check_room(method, session, prompts[order.back()], steps.back(), examples[order.back()].id);
 
     const std::vector<size_t> timed   = choose_timed(order, size_t(options.n_timed));
     const size_t              n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
@@ -200,11 +150,8 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     for (auto & predictions : by_example) {
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }
-    result.scores     = score(result.predictions);
-    const auto best   = std::max_element(result.scores.begin(), result.scores.end(),
-                                         [](const Score & a, const Score & b) { return a.em < b.em; });
-    result.best_steps = best->n_steps;
-    result.chance     = task.chance(examples);
+    result.scores = score(result.predictions);
+    result.chance = task.chance(examples);
     return result;
 }
 

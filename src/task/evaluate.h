@@ -5,9 +5,8 @@
 #pragma once
 
 #include "infer/session.h"
-#include "task/task.h"
+#include "task/score.h"
 
-#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,44 +21,6 @@ struct EvaluateOptions {
     int              n_timed   = 16; // questions answered once more, alone, for the latency; 0: none
 };
 
-struct Prediction {
-    std::string id;
-    int         n_steps = 0;
-    int         depth   = -1; // of the question, as the task counts it; negative: unknown
-    std::string question, text, extracted, answer;
-    bool        parsed = false, correct = false;
-    int         n_tokens           = 0;  // end token included
-    double      latency_ms         = -1; // negative: this question was not timed
-    int         layer_applications = 0;
-    std::string finish_reason;
-};
-
-// The questions of one depth.
-struct DepthScore {
-    int    depth;
-    size_t n;
-    double em;
-};
-
-struct Score {
-    int                     n_steps = 0;
-    double                  em = 0, parsed = 0; // shares
-    size_t                  n             = 0;
-    double                  output_tokens = 0;                // mean
-    double                  latency_ms = NAN, latency_sd = 0; // mean and spread over the timed questions; NaN: none was
-    int                     layer_applications = 0;           // of the longest question
-    std::vector<DepthScore> by_depth;                         // ascending
-};
-
-struct Evaluation {
-    std::string              method, task;
-    std::vector<Score>       scores;            // one per K
-    std::vector<Prediction>  predictions;       // by question, then K
-    int                      default_steps = 0; // K of the file
-    int                      best_steps    = 0; // the smallest K with the best exact match
-    std::vector<ChanceLevel> chance;
-};
-
 // Called after each batch with the share of the work that is done; false ends the evaluation with Error(cancelled).
 using EvaluateProgress = std::function<bool(double share)>;
 
@@ -67,11 +28,5 @@ using EvaluateProgress = std::function<bool(double share)>;
 // can never produce.
 Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateProgress & progress = {});
-
-// Scores by K from predictions.
-std::vector<Score> score(const std::vector<Prediction> & predictions);
-
-// The score a run is judged by: at the K its file names, chosen before; where that was not measured, at the best K.
-const Score & chosen_score(const Evaluation & evaluation);
 
 } // namespace penelope

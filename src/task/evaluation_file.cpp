@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "task/task.h"
 
-#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -13,6 +13,8 @@
 namespace penelope {
 
 namespace {
+
+constexpr const char * file_hint = "give files that penelope eval --json or --predictions wrote";
 
 OrderedJson number_or_null(double value) {
     return std::isfinite(value) && value >= 0 ? OrderedJson(value) : OrderedJson(nullptr);
@@ -26,6 +28,7 @@ OrderedJson score_json(const Score & s) {
     return { { "K", s.n_steps },
              { "em", s.em },
              { "parsed", s.parsed },
+             { "cut", s.cut },
              { "n", s.n },
              { "output_tokens", s.output_tokens },
              { "latency_ms", number_or_null(s.latency_ms) },
@@ -39,6 +42,7 @@ Score read_score(const Json & row, const std::string & where) {
     s.n_steps            = int(json_get<int64_t>(row, "K", where));
     s.em                 = json_get<double>(row, "em", where);
     s.parsed             = json_get<double>(row, "parsed", where);
+    s.cut                = json_find<double>(row, "cut", where).value_or(0.0);
     s.n                  = size_t(json_get<int64_t>(row, "n", where));
     s.output_tokens      = json_get<double>(row, "output_tokens", where);
     s.latency_ms         = json_find<double>(row, "latency_ms", where).value_or(NAN);
@@ -51,24 +55,18 @@ Score read_score(const Json & row, const std::string & where) {
     return s;
 }
 
-int smallest_best(const std::vector<Score> & scores) {
-    return std::max_element(scores.begin(), scores.end(), [](const Score & a, const Score & b) { return a.em < b.em; })
-        ->n_steps;
-}
-
 Evaluation read_evaluation(const Json & object, const std::string & where) {
     Evaluation e;
     e.task             = json_get<std::string>(object, "task", where);
     e.method           = json_get<std::string>(object, "method", where);
     const Json results = object.value("results", Json::array());
     if (!results.is_array() || results.empty()) {
-        throw Error(ErrorKind::format, where + ": has no results");
+        throw Error(ErrorKind::format, where + ": has no results", file_hint);
     }
     for (const Json & row : results) {
         e.scores.push_back(read_score(row, where));
     }
-    e.best_steps    = smallest_best(e.scores);
-    e.default_steps = int(json_find<int64_t>(object, "default_K", where).value_or(e.best_steps));
+    e.default_steps = int(json_get<int64_t>(object, "default_K", where));
     for (const Json & level : object.value("chance", Json::array())) {
         e.chance.push_back({ json_get<std::string>(level, "how", where), json_get<double>(level, "em", where) });
     }
@@ -107,7 +105,6 @@ Evaluation from_predictions(std::vector<Prediction> predictions) {
         e.chance = task->chance(examples);
     }
     e.scores      = score(predictions);
-    e.best_steps  = smallest_best(e.scores);
     e.predictions = std::move(predictions);
     return e;
 }
@@ -127,7 +124,7 @@ OrderedJson evaluation_json(const Evaluation & e) {
              { "method", e.method },
              { "results", results },
              { "default_K", e.default_steps },
-             { "best_K", e.best_steps },
+             { "best_K", best_steps(e.scores) },
              { "chance", chance } };
 }
 
@@ -157,8 +154,8 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
 
 std::vector<Evaluation> read_evaluations(const std::string & path) {
     std::ifstream file(path);
-    if (!file) {
-        throw Error(ErrorKind::not_found, path + ": cannot be opened");
+    if (!file || std::filesystem::is_directory(path)) {
+        throw Error(ErrorKind::not_found, path + ": " + (file ? "is a folder" : "cannot be opened"), file_hint);
     }
     std::vector<Evaluation> evaluations;
     struct Run {
@@ -174,20 +171,22 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
         if (text.find_first_not_of(" \t\r") == std::string::npos) {
             continue;
         }
-        const Json object = parse_json(text, where);
+        const Json object = parse_json_line(text, where);
         if (object.is_object() && object.contains("results")) {
             evaluations.push_back(read_evaluation(object, where));
             continue;
         }
         if (!object.is_object() || !object.contains("correct")) {
             throw Error(ErrorKind::format,
-                        where + ": is neither what penelope eval --json prints nor a line of its --predictions");
+                        where + ": is neither what penelope eval --json prints nor a line of its --predictions",
+                        file_hint);
         }
         const int64_t run = json_find<int64_t>(object, "run", where).value_or(1);
         Prediction    p   = read_prediction(object, where);
         if (!seen.insert({ run, p.n_steps, p.id }).second) {
             throw Error(ErrorKind::format,
-                        where + ": id " + in_quotes(p.id) + " occurs twice at K=" + std::to_string(p.n_steps));
+                        where + ": id " + in_quotes(p.id) + " occurs twice at K=" + std::to_string(p.n_steps),
+                        "a file holds each question once a run and K");
         }
         Run & of = runs[run];
         of.predictions.push_back(std::move(p));
@@ -200,7 +199,7 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
         evaluations.back().default_steps = run.default_steps;
     }
     if (evaluations.empty()) {
-        throw Error(ErrorKind::format, path + ": is empty");
+        throw Error(ErrorKind::format, path + ": is empty", file_hint);
     }
     return evaluations;
 }

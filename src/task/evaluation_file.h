@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "task/evaluate.h"
+#include "task/score.h"
 
 #include <string>
 #include <vector>

@@ -23,17 +23,12 @@ Error bad_example(const std::string & where, const std::string & why) {
 
 constexpr JsonLimits array_limits = { size_t(4) << 30, 100 };
 
-// parse_json with our hint; `one_line` leaves out the line number within the text, which would be read as one of the file.
+// JSON with our hint.
 Json parse(std::string_view text, const std::string & where, bool one_line) {
     try {
-        return parse_json(text, where, one_line ? JsonLimits() : array_limits);
+        return one_line ? parse_json_line(text, where) : parse_json(text, where, array_limits);
     } catch (const Error & error) {
-        std::string       message = error.message();
-        const std::string line    = where + ": line 1, ";
-        if (one_line && message.rfind(line, 0) == 0) {
-            message = where + ": " + message.substr(line.size());
-        }
-        throw Error(error.kind, message, format_hint);
+        throw Error(error.kind, error.message(), format_hint);
     }
 }
 
@@ -137,7 +132,7 @@ std::string read_text(const std::filesystem::path & path) {
     std::error_code error;
     const auto      type = std::filesystem::status(path, error).type();
     if (type == std::filesystem::file_type::not_found) {
-        throw Error(ErrorKind::not_found, path.string() + ": no such file");
+        throw Error(ErrorKind::not_found, path.string() + ": no such file", "penelope data makes files of questions");
     }
     if (type == std::filesystem::file_type::directory) {
         throw Error(ErrorKind::usage, path.string() + ": is a directory", "name a .jsonl or .json file");

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/sha256.h"
 #include "task/text_layout.h"
+#include "text/prompt_template.h"
 #include "train/data_files.h"
 
 #include <toml++/toml.h>

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "task/text_layout.h"
+#include "text/prompt_template.h"
 
 #include <algorithm>
 

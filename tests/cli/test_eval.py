@@ -65,7 +65,10 @@ class EvalTest(ModelTest):
         better = self.ok_json("eval", "--compare", file, "--compare", other, "-K", 1)
         self.assertAlmostEqual(better["difference"], (n_other - n_right) / 10)
         self.assertTrue(better["low"] <= better["difference"] <= better["high"])
-        self.assertIn("95 % interval", self.ok("eval", "--compare", file, other, "-K", 1).stdout)
+        self.assertEqual(better["K"], [[1], [1]])
+        self.assertIn("second (K=1) minus first (K=1)", self.ok("eval", "--compare", file, other, "-K", 1).stdout)
+        # The K of the file was not scored: to compare at the best of the others would be to choose on these questions.
+        self.error(1, "which the model's file names, was not scored", "eval", "--compare", file, other)
 
         self.error(2, "two files", "eval", "--compare", file)
         self.error(2, "one K", "eval", "--compare", file, other, "-K", "0-2")
@@ -73,10 +76,13 @@ class EvalTest(ModelTest):
         self.error(2, "unexpected argument", *self.evaluate(), other)
         other.write_text("".join(json.dumps(row) + "\n" for row in rows[3:]))
         self.error(1, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        other.write_text("".join(json.dumps(row | {"question": "Evaluate: [MIN 1 2]"}) + "\n" for row in rows))
+        self.error(1, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        self.error(1, "is a folder", "eval", "--compare", file, self.work, "-K", 1)
         other.write_text(file.read_text() * 2)
         self.error(1, "occurs twice", "eval", "--compare", file, other, "-K", 1)
         other.write_text("")
-        self.error(1, "empty", "eval", "--compare", file, other)
+        self.error(1, "empty", "eval", "--compare", file, other, "-K", 1)
 
     def test_mean_and_deviation_over_runs(self):
         lora = self.work / "lora.gguf"
@@ -90,7 +96,15 @@ class EvalTest(ModelTest):
         # A LoRA is a run as well, one that thinks visibly.
         mixed = self.ok("eval", "-m", self.model.base, "--seed-runs", lora, "--seed-runs", lora, *common)
         self.assertIn("2 runs, each at its own K", mixed.stdout)
-        self.assertEqual(mixed.stdout.count("lora.gguf"), 2)
+        self.assertEqual(mixed.stdout.count("lora.gguf |"), 2)
+        self.assertIn(" a token ", mixed.stdout)
+        self.assertEqual([run["model"] for run in runs], [str(self.model.sidecar)] * 2)
+        self.assertIn("not all of these K were scored", self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}",
+                                                                *common, "-K", "0-1").stdout)
+        base = ("eval", "-m", self.model.base, *common)
+        self.error(2, "empty place", *base, "--seed-runs", f"{lora},,{lora}")
+        self.error(2, "cannot be combined", *base, "--seed-runs", lora, "--sidecar", self.model.sidecar)
+        self.error(1, "none.gguf", *base, "--seed-runs", f"{lora},none.gguf")
 
     def test_time_left_on_a_terminal(self):
         with Pty(*self.evaluate()) as terminal:
@@ -102,6 +116,13 @@ class EvalTest(ModelTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("| K |".replace(" ", ""), result.stdout.replace(" ", ""))
         self.assertIn("without reasoning:", result.stdout)
+        self.assertIn("no room to end", result.stdout)  # four tokens are too few
+
+    def test_a_question_that_does_not_fit_is_named_before_the_others_are_asked(self):
+        long = self.work / "long.jsonl"
+        deep = "[MAX 1 " * 60 + "2" + "]" * 60
+        long.write_text(self.data.read_text() + json.dumps({"id": "deep", "question": f"Evaluate: {deep}", "steps": [], "answer": "2"}) + "\n")
+        self.error(1, "question 'deep'.*no room", "eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", long, "-c", 200)
 
     def test_bad_input(self):
         empty = self.work / "empty.jsonl"
@@ -116,10 +137,10 @@ class EvalTest(ModelTest):
         strange.write_text('{"id": "a", "question": "How are you?", "steps": [], "answer": "2"}\n')
         base = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar)
         for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong), "'two' is none the extractor of listops can give"),
-                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.data, "--task", "chess"), "chess"),
-                           (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", strange), "give --task"),
+                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", strange), "give --task"),
                            (("--data", self.data, "--cot", "-K", 3), "takes no latent steps")):
             self.error(1, said, *base, *args)
+        self.error(2, "chess", *base, "--data", self.data, "--task", "chess")
         # Refused before the questions are asked: nothing was loaded, so a base that is none does not matter.
         self.error(1, "wrong.jsonl.*exists", "eval", "-m", empty, "--data", self.data, "--predictions", wrong)
 

@@ -27,7 +27,7 @@ class ReportTest(ModelTest):
         self.ok("data", "listops", "--out", self.work / "data", "--train", 10, "--valid", 10, "--test", 24)
         scores = self.work / "scores.json"
         done = self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}", "--data", self.work / "data" / "test.jsonl",
-                       "--limit", 6, "-n", 4, "-K", "0-2", "--timed", 2, "--predictions", self.work / "predictions.jsonl", "--json")
+                       "--limit", 6, "-n", 4, "-K", "0-3", "--timed", 2, "--predictions", self.work / "predictions.jsonl", "--json")
         scores.write_text(done.stdout)
         first, second = self.make_run("first", metrics(20)), self.make_run("second & last", metrics(300))
         out = self.work / "out"
@@ -45,7 +45,18 @@ class ReportTest(ModelTest):
             with open(chart) as file:
                 document = xml.dom.minidom.parse(file)
             self.assertEqual(document.documentElement.tagName, "svg")
+        self.assertIn("Task: listops, 6 questions.", page)
+        (out / "valid-depth.svg").unlink()
         self.error(1, "report.md|loss.svg|depth.svg", "report", first, "-o", out)
+        self.assertFalse((out / "valid-depth.svg").exists(), "a refused report writes nothing")
+        other = self.work / "other.json"
+        other.write_text(done.stdout.replace('"n":6', '"n":7'))
+        self.error(1, "other questions", "report", scores, other, "-o", self.work / "mixed")
+        untimed = self.ok("eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", self.work / "data" / "test.jsonl", "--limit", 6, "-n", 4,
+                          "--timed", 0, "--json")
+        other.write_text(untimed.stdout)
+        charts = self.ok_json("report", other, "-o", self.work / "untimed")["charts"]
+        self.assertNotIn("latency.svg", {chart.rsplit("/", 1)[1] for chart in charts})
         self.assertEqual(self.ok("report", first, "-o", out, "--force").stdout, str(out / "report.md") + "\n")
 
     def test_refusals(self):

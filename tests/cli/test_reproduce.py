@@ -45,6 +45,14 @@ class Reproduce(unittest.TestCase):
         self.assertTrue((self.out / "done" / "train-source-0").exists())
         self.assertFalse((self.out / "done" / "score-penelope").exists())
 
+        # A run that was begun and not finished is not gone on with under other settings.
+        mark = self.out / "done" / "train-source-0"
+        mark.rename(mark.with_name("aside"))
+        code, said = self.finish("--train", "--updates 6 --batch 2 --eval-limit 2 --eval-every 2 -n 8")
+        self.assertEqual(code, 1, said)
+        self.assertIn("begun with other settings", said)
+        mark.with_name("aside").rename(mark)
+
         code, said = self.finish()
         self.assertEqual(code, 0, said)
         self.assertNotIn("Training source", said)
@@ -75,6 +83,10 @@ class Reproduce(unittest.TestCase):
         done = subprocess.run([ROOT / "scripts" / "reproduce", self.out, self.out], env=clean_environment({"PENELOPE_BIN": BIN}), capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("source.toml", done.stderr)
+        for seeds in ("", "1,a", "1,,2"):
+            code, said = self.finish("--seeds", seeds)
+            self.assertEqual(code, 1, said)
+            self.assertIn("no list of numbers", said)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,17 @@
 #include "base/error.h"
 #include "task/compare.h"
 
+#include <cmath>
+#include <map>
+
 using namespace penelope;
 
 namespace {
 
-Outcomes outcomes(int n, int n_correct, const std::string & prefix = "q") {
-    Outcomes rows;
+std::vector<Outcome> outcomes(int n, int n_correct, const std::string & prefix = "q", const std::string & question = "?") {
+    std::vector<Outcome> rows;
     for (int i = 0; i < n; i++) {
-        rows.push_back({ prefix + std::to_string(i), i < n_correct ? 1.0 : 0.0 });
+        rows.push_back({ prefix + std::to_string(i), question, i < n_correct ? 1.0 : 0.0 });
     }
     return rows;
 }
@@ -39,8 +42,8 @@ TEST_CASE("a gain of 20 in 400 has the interval of a proportion") {
     const PairedDifference d = paired_bootstrap(outcomes(400, 200), outcomes(400, 220));
     CHECK(d.difference == doctest::Approx(0.05));
     // Standard error of 20 gains in 400 is sqrt(.05 * .95 / 400) = .0109.
-    CHECK(d.low == doctest::Approx(0.05 - 1.96 * 0.0109).epsilon(0.1));
-    CHECK(d.high == doctest::Approx(0.05 + 1.96 * 0.0109).epsilon(0.1));
+    CHECK(std::abs(d.low - (0.05 - 1.96 * 0.0109)) < 0.003);
+    CHECK(std::abs(d.high - (0.05 + 1.96 * 0.0109)) < 0.003);
     const PairedDifference again = paired_bootstrap(outcomes(400, 200), outcomes(400, 220));
     CHECK(again.low == d.low);
     CHECK(again.high == d.high);
@@ -49,6 +52,7 @@ TEST_CASE("a gain of 20 in 400 has the interval of a proportion") {
 TEST_CASE("sets about other questions are refused") {
     CHECK_THROWS_AS(paired_bootstrap(outcomes(10, 5), outcomes(11, 5)), Error);
     CHECK_THROWS_AS(paired_bootstrap(outcomes(10, 5), outcomes(10, 5, "other")), Error);
+    CHECK_THROWS_AS(paired_bootstrap(outcomes(10, 5), outcomes(10, 5, "q", "another?")), Error);
     CHECK_THROWS_AS(paired_bootstrap({}, {}), Error);
 }
 
@@ -63,9 +67,33 @@ TEST_CASE("several runs count by the share of them that is right, each at its ow
     for (Evaluation * run : { &first, &second }) {
         run->scores = score(run->predictions);
     }
-    CHECK(outcomes_of({ first, second }, -1, "file") == Outcomes{ { "a", 1.0 }, { "b", 0.5 } });
-    CHECK(outcomes_of({ first, second }, 3, "file") == Outcomes{ { "a", 0.5 }, { "b", 0.0 } });
+    const auto shares = [&](int steps) {
+        std::map<std::string, double> by_id;
+        for (const Outcome & outcome : outcomes_of({ first, second }, steps, "file").questions) {
+            by_id[outcome.id] = outcome.share;
+        }
+        return by_id;
+    };
+    CHECK(shares(-1) == std::map<std::string, double>{ { "a", 1.0 }, { "b", 0.5 } });
+    CHECK(shares(3) == std::map<std::string, double>{ { "a", 0.5 }, { "b", 0.0 } });
+    CHECK(outcomes_of({ first, second }, -1, "file").steps == std::vector<int>{ 0, 3 });
+    CHECK(outcomes_of({ first, second }, 3, "file").steps == std::vector<int>{ 3 });
     CHECK_THROWS_AS(outcomes_of({ first, second }, 7, "file"), Error);
+}
+
+TEST_CASE("a run is judged at the K its file names or at its only one, never at the best on the questions") {
+    Evaluation run;
+    run.default_steps = 3;
+    run.predictions   = { prediction("a", 0, true), prediction("a", 3, false) };
+    run.scores        = score(run.predictions);
+    CHECK(best_steps(run.scores) == 0);
+    CHECK(chosen_score(run, "run").n_steps == 3);
+    run.default_steps = 5;
+    CHECK(find_chosen_score(run) == nullptr);
+    CHECK_THROWS_AS(chosen_score(run, "run"), Error);
+    run.predictions.pop_back();
+    run.scores = score(run.predictions);
+    CHECK(chosen_score(run, "run").n_steps == 0);
 }
 
 TEST_CASE("mean and sample standard deviation") {

@@ -83,7 +83,6 @@ TEST_CASE("evaluations read back as they were written") {
     written.method        = "penelope";
     written.task          = "listops";
     written.default_steps = 2;
-    written.best_steps    = 1;
     written.chance        = { { "guess", 0.5 } };
     for (int k = 0; k < 3; k++) {
         Score s;
@@ -101,7 +100,7 @@ TEST_CASE("evaluations read back as they were written") {
     REQUIRE(read.size() == 1);
     CHECK(dump_json(evaluation_json(read[0])) == dump_json(evaluation_json(written)));
     CHECK(std::isnan(read[0].scores[0].latency_ms));
-    CHECK(chosen_score(read[0]).n_steps == 2);
+    CHECK(chosen_score(read[0], "a.json").n_steps == 2);
 }
 
 TEST_CASE("predictions give the scores they came from, by run") {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "task/text_layout.h"
+#include "text/prompt_template.h"
 
 static const penelope::Example example = {
     "x-0", "Evaluate: [MAX 3 [MIN 4 7] 2]", { "[MIN 4 7] = 4", "[MAX 3 4 2] = 4" }, "4"

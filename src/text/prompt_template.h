@@ -1,0 +1,13 @@
+// The text around a question, which a model was trained with. Trainer, evaluation and `run` share it.
+#pragma once
+
+#include <string>
+
+namespace penelope {
+
+constexpr const char * default_prompt_template = "{question}\n";
+
+// The template with its one `{question}` replaced. Throws Error (usage) if the template has none or several.
+std::string prompt_text(const std::string & prompt_template, const std::string & question);
+
+} // namespace penelope
