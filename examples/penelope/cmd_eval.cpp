@@ -45,12 +45,16 @@ OrderedJson table_row(const std::string & who, const Evaluation & run, const Sco
                                                       : OrderedJson(s.layer_applications) } };
 }
 
+std::string depth_text(const Evaluation & run, const Score & s) {
+    return run.is_visible() ? "" : ", K=" + std::to_string(s.n_steps);
+}
+
 // Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
 std::string cut_line(const std::string & who, const Evaluation & run, const Score & s) {
     if (s.cut == 0) {
         return "";
     }
-    return who + (run.is_visible() ? "" : ", K=" + std::to_string(s.n_steps)) + ": " + percent(s.cut) +
+    return who + depth_text(run, s) + ": " + percent(s.cut) +
            " of the answers had no room to end and were scored as they were; -n or -c give more";
 }
 
@@ -60,6 +64,17 @@ std::string chance_line(const std::vector<ChanceLevel> & levels) {
         parts.push_back(percent(level.share) + " (" + level.how + ")");
     }
     return "without reasoning: " + join(parts, ", ");
+}
+
+std::string difference_text(const PairedDifference & d) {
+    char text[160];
+    std::snprintf(text, sizeof(text), "%+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions", 100 * d.difference,
+                  100 * d.low, 100 * d.high, d.n);
+    return text;
+}
+
+OrderedJson difference_json(const PairedDifference & d) {
+    return { { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } };
 }
 
 // "K=3", or "K=3, 5" for runs that differ.
@@ -88,17 +103,11 @@ int compare(const Options & options, Terminal & terminal) {
     const Outcomes         second = outcomes_of(read_evaluations(files[1]), k, files[1]);
     const PairedDifference d      = paired_bootstrap(first.questions, second.questions);
     if (options.flag("json")) {
-        terminal.line(dump_json(OrderedJson{ { "status", "ok" },
-                                             { "n", d.n },
-                                             { "K", { first.steps, second.steps } },
-                                             { "difference", d.difference },
-                                             { "low", d.low },
-                                             { "high", d.high } }));
+        OrderedJson object = { { "status", "ok" }, { "K", { first.steps, second.steps } } };
+        object.update(difference_json(d));
+        terminal.line(dump_json(object));
     } else {
-        char text[160];
-        std::snprintf(text, sizeof(text), ": %+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions",
-                      100 * d.difference, 100 * d.low, 100 * d.high, d.n);
-        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) + ")" + text);
+        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) + "): " + difference_text(d));
     }
     return 0;
 }
@@ -213,6 +222,9 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         for (size_t i = 0; i < runs.size(); i++) {
             OrderedJson object = evaluation_json(runs[i]);
             object["model"]    = names[i];
+            if (const auto d = difference_to_guess(runs[i], *task)) {
+                object["over_guess"] = difference_json(*d);
+            }
             if (runs.size() > 1) {
                 object["all_runs"] = spread_json(runs);
             }
@@ -231,6 +243,12 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     terminal.write(format_table(table, TableFormat::markdown));
     terminal.line("");
     terminal.line(chance_line(runs.front().chance));
+    for (size_t i = 0; i < runs.size(); i++) {
+        if (const auto d = difference_to_guess(runs[i], *task)) {
+            terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) + " minus the first of these: " +
+                          difference_text(*d));
+        }
+    }
     for (const std::string & note : notes) {
         if (!note.empty()) {
             terminal.line(note);

@@ -88,6 +88,21 @@ PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vec
     return result;
 }
 
+std::optional<PairedDifference> difference_to_guess(const Evaluation & run, const Task & task) {
+    const Score * chosen = find_chosen_score(run);
+    if (!chosen || !task.guess) {
+        return std::nullopt;
+    }
+    std::vector<Outcome> guessed, answered;
+    for (const Prediction & p : run.predictions) {
+        if (p.n_steps == chosen->n_steps) {
+            guessed.push_back({ p.id, p.question, task.guess(p.question) == p.answer ? 1.0 : 0.0 });
+            answered.push_back({ p.id, p.question, p.correct ? 1.0 : 0.0 });
+        }
+    }
+    return paired_bootstrap(guessed, answered);
+}
+
 Spread spread(const std::vector<double> & values) {
     Spread result;
     for (double value : values) {

@@ -5,6 +5,7 @@
 #include "task/score.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct PairedDifference {
 // Throws Error(usage) unless both are about the same questions.
 PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vector<Outcome> & b, uint64_t seed = 1,
                                   int n_samples = 10000);
+
+// The predictions of a run at its chosen_score() against the guess of their task; nullopt where the task has none or no K was
+// chosen.
+std::optional<PairedDifference> difference_to_guess(const Evaluation & run, const Task & task);
 
 struct Spread {
     double mean = 0;

@@ -6,8 +6,6 @@
 #include "task/question.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace penelope {
 
@@ -77,23 +75,19 @@ int likeliest_value(const Surface & surface) {
 }
 
 double surface_guess_share(const std::vector<Example> & examples) {
-    std::map<std::tuple<size_t, std::vector<int>, int>, std::string> guesses;
-    size_t                                                           n_correct = 0;
-    for (const Example & example : examples) {
-        const Surface surface = read_surface(example.question);
-        if (surface.op == no_operator || (surface.digits.empty() && surface.n_hidden == 0)) {
-            continue;
-        }
-        std::string & guess = guesses[{ surface.op, surface.digits, surface.n_hidden }];
-        if (guess.empty()) {
-            guess = std::to_string(likeliest_value(surface));
-        }
-        n_correct += guess == example.answer ? 1 : 0;
-    }
+    const auto n_correct = std::count_if(examples.begin(), examples.end(), [](const Example & example) {
+        return listops_guess(example.question) == example.answer;
+    });
     return static_cast<double>(n_correct) / static_cast<double>(examples.size());
 }
 
 } // namespace
+
+std::string listops_guess(const std::string & question) {
+    const Surface surface = read_surface(question);
+    const bool    known   = surface.op != no_operator && (!surface.digits.empty() || surface.n_hidden > 0);
+    return known ? std::to_string(likeliest_value(surface)) : "";
+}
 
 std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples) {
     return { { "the likeliest answer given the outermost operator and its own digits", surface_guess_share(examples) },

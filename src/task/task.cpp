@@ -29,11 +29,11 @@ DatasetOptions sizes(size_t n_train, size_t n_valid, size_t n_test, DepthRange d
 const std::vector<Task> & tasks() {
     static const std::vector<Task> registry = {
         { "listops", sizes(4800, 800, 1600, { 1, 8 }, { 1, 12 }, 6), generate_listops, extract_digit, listops_chance,
-          normalize_bracketed, is_listops_question, listops_facets },
+          listops_guess, normalize_bracketed, is_listops_question, listops_facets },
         { "prosqa", sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }), generate_prosqa, extract_membership, prosqa_chance,
-          normalize_text, is_prosqa_question, prosqa_facets },
+          nullptr, normalize_text, is_prosqa_question, prosqa_facets },
         { "prontoqa", sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }), generate_prontoqa, extract_truth, prontoqa_chance,
-          normalize_text, is_prontoqa_question, prontoqa_facets },
+          nullptr, normalize_text, is_prontoqa_question, prontoqa_facets },
     };
     return registry;
 }

@@ -60,6 +60,9 @@ struct Task {
     // What guessing gives on these examples, at least one. The first level is the one a model has to beat.
     std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples);
 
+    // The answer behind the first level, where it follows from the question; null where it does not.
+    std::string (*guess)(const std::string & question);
+
     // The question in the form that is hashed: two questions with the same one count as the same.
     std::string (*normalize)(const std::string & question);
 

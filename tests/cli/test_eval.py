@@ -22,6 +22,9 @@ class EvalTest(ModelTest):
         self.assertEqual([row["layer_applications"] for row in report["results"]], [8, 10, 12])
         self.assertEqual(report["task"], "listops")
         self.assertIn(report["best_K"], (0, 1, 2))
+        self.assertNotIn("over_guess", report, "K=3, which the file names, was not scored")
+        own = self.ok_json(*self.evaluate("--timed", 0))
+        self.assertAlmostEqual(own["over_guess"]["difference"], own["results"][0]["em"] - own["chance"][0]["em"])
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         self.assertEqual(len(rows), 30)
         for k, row in enumerate(report["results"]):

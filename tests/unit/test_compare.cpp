@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "task/compare.h"
+#include "task/listops.h"
 
 #include <cmath>
 #include <map>
@@ -94,6 +95,28 @@ TEST_CASE("a run is judged at the K its file names or at its only one, never at 
     run.predictions.pop_back();
     run.scores = score(run.predictions);
     CHECK(chosen_score(run, "run").n_steps == 0);
+}
+
+TEST_CASE("a run is set against the guess of its task, question by question") {
+    Evaluation run;
+    for (int i = 0; i < 10; i++) {
+        Prediction p = prediction("q" + std::to_string(i), 2, i < 8);
+        p.question   = "Evaluate: [MAX 1 [MIN 2 3]]"; // the guess: whatever is uniform beats 1
+        p.answer     = i < 5 ? listops_guess(p.question) : "x";
+        run.predictions.push_back(p);
+    }
+    run.scores        = score(run.predictions);
+    run.default_steps = 2;
+    const auto d      = difference_to_guess(run, find_task("listops"));
+    REQUIRE(d.has_value());
+    CHECK(d->difference == doctest::Approx(0.3));
+    CHECK(d->low >= 0.0);
+    CHECK(d->high <= 0.7);
+    CHECK(!difference_to_guess(run, find_task("prosqa")));
+    run.default_steps = 7;
+    run.predictions.push_back(prediction("q0", 1, true));
+    run.scores = score(run.predictions);
+    CHECK(!difference_to_guess(run, find_task("listops")));
 }
 
 TEST_CASE("mean and sample standard deviation") {
