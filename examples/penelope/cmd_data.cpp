@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <sstream>
 
 namespace penelope {
 
@@ -32,6 +33,10 @@ DatasetOptions dataset_options(const Options & options, const Task & task) {
     dataset.test_depth =
         depth_range(options, "test-depth", options.given("depth") ? dataset.depth : dataset.test_depth);
     dataset.branch_p = options.number("branch");
+    std::istringstream operators(options.text("operators"));
+    for (std::string name; std::getline(operators, name, ',');) {
+        dataset.operators.push_back(name);
+    }
     if (options.given("max-steps")) {
         dataset.max_steps = static_cast<int>(std::min<int64_t>(options.integer("max-steps"), INT_MAX));
     }

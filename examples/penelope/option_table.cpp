@@ -146,6 +146,7 @@ const std::vector<OptionRow> & option_table() {
         { "test-depth", "", steps, "A-B", "", "", g_data, "data", "depth of the test questions, if another" },
         { "branch", "", number, "P", "0", "0..1", g_data, "data",
           "listops: how often a digit becomes an operator of its own, beside the nested one" },
+        { "operators", "", text, "LIST", "", "", g_data, "data", "listops: those to draw from, e.g. MAX,MIN,MED (default: these and SM)" },
         { "max-steps", "", integer, "N", "", "0..", g_data, "data",
           "listops: steps kept of a longer reduction (default 6)" },
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },

@@ -21,6 +21,7 @@ OrderedJson options_json(const DatasetOptions & options) {
              { "test", options.n_test },
              { "depth", range(options.depth) },
              { "test_depth", range(options.test_depth) },
+             { "operators", options.operators },
              { "branch_p", options.branch_p },
              { "max_steps", options.max_steps },
              { "excluded_questions", options.excluded.size() } };

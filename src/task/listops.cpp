@@ -1,5 +1,7 @@
 #include "task/listops.h"
 
+#include "base/error.h"
+#include "base/format.h"
 #include "task/question.h"
 #include "task/split.h"
 
@@ -27,16 +29,39 @@ Node draw_digit(Rng & rng) {
     return node;
 }
 
-Node draw_expression(int depth, double branch_p, Rng & rng) {
+// What expressions are drawn from.
+struct Grammar {
+    std::vector<int> operators; // indices into listops_operators
+    double           branch_p;
+};
+
+Grammar grammar_of(const DatasetOptions & options) {
+    Grammar grammar{ {}, options.branch_p };
+    for (size_t op = 0; op < listops_operators.size(); ++op) {
+        const auto & wanted = options.operators;
+        if (wanted.empty() || std::find(wanted.begin(), wanted.end(), listops_operators[op]) != wanted.end()) {
+            grammar.operators.push_back(static_cast<int>(op));
+        }
+    }
+    for (const std::string & name : options.operators) {
+        if (std::find(listops_operators.begin(), listops_operators.end(), name) == listops_operators.end()) {
+            throw Error(ErrorKind::usage, "--operators: " + in_quotes(name) + " is none of Deep ListOps",
+                        "MAX, MIN, MED and SM, e.g. --operators MAX,MIN,MED");
+        }
+    }
+    return grammar;
+}
+
+Node draw_expression(int depth, const Grammar & grammar, Rng & rng) {
     Node node;
-    node.op                    = static_cast<int>(rng.below(listops_operators.size()));
+    node.op                    = grammar.operators[rng.below(grammar.operators.size())];
     const uint64_t n_arguments = 2 + rng.below(3);
     const uint64_t spine       = depth > 1 ? rng.below(n_arguments) : n_arguments;
     for (uint64_t i = 0; i < n_arguments; ++i) {
         if (i == spine) {
-            node.arguments.push_back(draw_expression(depth - 1, branch_p, rng));
-        } else if (depth > 1 && branch_p > 0.0 && rng.chance(branch_p)) {
-            node.arguments.push_back(draw_expression(1, 0.0, rng));
+            node.arguments.push_back(draw_expression(depth - 1, grammar, rng));
+        } else if (depth > 1 && grammar.branch_p > 0.0 && rng.chance(grammar.branch_p)) {
+            node.arguments.push_back(draw_expression(1, grammar, rng));
         } else {
             node.arguments.push_back(draw_digit(rng));
         }
@@ -100,7 +125,8 @@ std::vector<size_t> even_parts(size_t n, size_t k, size_t first = 0) {
 
 std::vector<Example> fill_cells(const SplitRequest & request, const DatasetOptions & options, QuestionSet & seen,
                                 Rng & rng) {
-    const std::vector<ListopsCell> cells = listops_cells(request.n, request.depth, options.depth);
+    const Grammar                  grammar = grammar_of(options);
+    const std::vector<ListopsCell> cells   = listops_cells(request.n, request.depth, options.depth);
     std::vector<Example>           examples;
     for (size_t first = 0; first < cells.size(); first += 10) {
         const int              depth = cells[first].depth;
@@ -111,7 +137,7 @@ std::vector<Example> fill_cells(const SplitRequest & request, const DatasetOptio
         size_t n_left     = std::accumulate(left.begin(), left.end(), size_t{ 0 });
         int    rejections = 0;
         while (n_left > 0) {
-            const Node expression = draw_expression(depth, options.branch_p, rng);
+            const Node expression = draw_expression(depth, grammar, rng);
             size_t &   cell       = left[static_cast<size_t>(reduce(expression, nullptr))];
             if (cell > 0 && seen.add(to_question(expression))) {
                 examples.push_back(to_example(expression, options.max_steps));

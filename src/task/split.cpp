@@ -37,9 +37,9 @@ void check_options(const std::string & task, const DatasetOptions & options, con
     if (options.max_steps < -1) {
         throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
     }
-    if (task != "listops" && (options.branch_p != 0.0 || options.max_steps != -1)) {
-        throw Error(ErrorKind::usage, task + ": has no branch probability and no limit of steps",
-                    "both belong to listops");
+    if (task != "listops" && (options.branch_p != 0.0 || options.max_steps != -1 || !options.operators.empty())) {
+        throw Error(ErrorKind::usage, task + ": has no operators, no branch probability and no limit of steps",
+                    "they belong to listops");
     }
 }
 

@@ -75,6 +75,11 @@ class Recipes(unittest.TestCase):
         self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
         self.assert_equal_budgets(plans, set(plans) - {"source", "cot"})  # the source has learned visible steps already
 
+    def test_those_on_the_small_backbone(self):
+        plans = self.check_folder(RECIPES / "listops-order", RECIPES / "listops-small" / "shape.toml")
+        self.assertEqual(set(plans), {"cot", "penelope", "coconut", "k0"})
+        self.assert_equal_budgets(plans, {"penelope", "coconut", "k0"})
+
     def test_those_for_a_pretrained_model(self):
         shape = self.work / "shape.toml"
         shape.write_text(NARROW.format(30))
@@ -82,7 +87,7 @@ class Recipes(unittest.TestCase):
         self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0"})
 
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-smollm2"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2"})
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class Reproduce(unittest.TestCase):
             self.assertIn("RECIPES OUT", done.stderr)
         done = subprocess.run([ROOT / "scripts" / "reproduce", self.out, self.out], env=clean_environment({"PENELOPE_BIN": BIN}), capture_output=True, text=True)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("source.toml", done.stderr)
+        self.assertIn("data.toml", done.stderr)
         for seeds in ("", "1,a", "1,,2"):
             code, said = self.finish("--seeds", seeds)
             self.assertEqual(code, 1, said)

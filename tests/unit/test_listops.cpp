@@ -248,6 +248,23 @@ TEST_CASE("impossible requests are refused") {
     options           = small_options(10, { 1, 3 });
     options.max_steps = -2;
     CHECK(refused(options));
+    options           = small_options(10, { 1, 3 });
+    options.operators = { "MAX", "SUM" };
+    CHECK(refused(options));
+}
+
+TEST_CASE("the operators can be chosen") {
+    DatasetOptions options = small_options(200, { 1, 3 });
+    options.operators      = { "MIN", "MED" };
+    std::set<std::string> seen;
+    for (const Example & example : generate_listops(options).train) {
+        for (const char * name : listops_operators) {
+            if (example.question.find(name) != std::string::npos) {
+                seen.insert(name);
+            }
+        }
+    }
+    CHECK(seen == std::set<std::string>{ "MED", "MIN" });
 }
 
 TEST_CASE("guessing") {

@@ -245,6 +245,9 @@ TEST_CASE("defaults, other depths, requests that cannot be met") {
     options           = defaults;
     options.max_steps = 3;
     CHECK(refused(options));
+    options           = defaults;
+    options.operators = { "MAX" };
+    CHECK(refused(options));
 }
 
 TEST_CASE("chance, recognition, facets") {
