@@ -1,5 +1,6 @@
 #include "convert/metadata.h"
 
+#include "base/format.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "gguf/keys.h"
@@ -65,8 +66,7 @@ Fields parse_front_matter(const std::string & text) {
         key               = trimmed(line.substr(0, colon));
         std::string value = trimmed(line.substr(colon + 1));
         if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
-            std::istringstream items(value.substr(1, value.size() - 2));
-            for (std::string item; std::getline(items, item, ',');) {
+            for (const std::string & item : split(value.substr(1, value.size() - 2), ',')) {
                 fields[key].push_back(trimmed(item));
             }
         } else if (!value.empty() && value != "|" && value != ">") {

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "infer/random_engine.h"
 #include "method/decode.h"
+#include "method/method.h"
 #include "model/backbone.h"
 
 namespace penelope {
@@ -20,7 +21,7 @@ struct MethodChoice {
     std::string name;
     int         count; // latent steps, or tokens of the visible trace
 
-    bool visible() const { return name == "cot" || name == "plain"; }
+    bool visible() const { return is_visible_method(name); }
 };
 
 // "penelope:5,coconut:8,cot:69"

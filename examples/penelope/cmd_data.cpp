@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <sstream>
 
 namespace penelope {
 
@@ -32,11 +31,8 @@ DatasetOptions dataset_options(const Options & options, const Task & task) {
     dataset.depth          = depth_range(options, "depth", dataset.depth);
     dataset.test_depth =
         depth_range(options, "test-depth", options.given("depth") ? dataset.depth : dataset.test_depth);
-    dataset.branch_p = options.number("branch");
-    std::istringstream operators(options.text("operators"));
-    for (std::string name; std::getline(operators, name, ',');) {
-        dataset.operators.push_back(name);
-    }
+    dataset.branch_p  = options.number("branch");
+    dataset.operators = split(options.text("operators"), ',');
     if (options.given("max-steps")) {
         dataset.max_steps = static_cast<int>(std::min<int64_t>(options.integer("max-steps"), INT_MAX));
     }

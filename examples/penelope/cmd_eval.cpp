@@ -17,7 +17,6 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <sstream>
 
 namespace penelope {
 
@@ -163,8 +162,7 @@ OrderedJson spread_json(const std::vector<Evaluation> & runs) {
 std::vector<std::string> adapters_of(const Options & options) {
     std::vector<std::string> files;
     for (const std::string & value : options.list("seed-runs")) {
-        std::istringstream parts(value + ",");
-        for (std::string part; std::getline(parts, part, ',');) {
+        for (const std::string & part : split(value + ",", ',')) {
             if (part.empty()) {
                 throw UsageError("--seed-runs: '" + value + "' has an empty place", "e.g. --seed-runs a.gguf,b.gguf");
             }

@@ -51,20 +51,6 @@ std::string without_last_newline(std::string text) {
 
 constexpr const char * line_hint = "each line is an object such as {\"id\": 1, \"question\": \"...\"}";
 
-Json parse_line(const std::string & line, const std::string & origin) {
-    try {
-        return parse_json(line, origin);
-    } catch (const Error & error) {
-        // The text is one line, and origin says which.
-        std::string       message = error.message();
-        const std::string first   = origin + ": line 1, ";
-        if (message.rfind(first, 0) == 0) {
-            message.replace(0, first.size(), origin + ", ");
-        }
-        throw Error(error.kind, message, line_hint);
-    }
-}
-
 std::vector<PromptInput> read_batch(const std::string & path) {
     const std::string        name = path == "-" ? "standard input" : path;
     std::istringstream       in(read_file(path));
@@ -76,7 +62,7 @@ std::vector<PromptInput> read_batch(const std::string & path) {
             continue;
         }
         const std::string                origin = name + ", line " + std::to_string(n_line);
-        const Json                       object = parse_line(line, origin);
+        const Json                       object = parse_json_line(line, origin, line_hint, ", ");
         const std::optional<std::string> prompt =
             object.is_object() ? json_find<std::string>(object, "prompt", origin) : std::nullopt;
         const std::optional<std::string> question =

@@ -1,6 +1,7 @@
 #include "base/format.h"
 
 #include <cstdio>
+#include <sstream>
 
 namespace penelope {
 
@@ -105,6 +106,15 @@ std::string join(const std::vector<std::string> & parts, std::string_view separa
         out += parts[i];
     }
     return out;
+}
+
+std::vector<std::string> split(const std::string & text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream       in(text);
+    for (std::string part; std::getline(in, part, separator);) {
+        parts.push_back(part);
+    }
+    return parts;
 }
 
 std::string in_quotes(std::string_view text, size_t max_bytes) {

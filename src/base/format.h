@@ -14,6 +14,9 @@ std::string format_count(uint64_t n);                      // "999", "12.3K", "6
 std::string format_shape(const std::vector<int64_t> & ne); // "[64, 3]"
 std::string join(const std::vector<std::string> & parts, std::string_view separator);
 
+// The parts between separators, empty ones included; what follows the last separator counts unless it is empty.
+std::vector<std::string> split(const std::string & text, char separator);
+
 // The text between single quotes, safe for a terminal and for JSON: control characters and bytes that are not UTF-8 become
 // \xNN, and text beyond max_bytes is cut with "...". For names and values that come out of a file.
 std::string in_quotes(std::string_view text, size_t max_bytes = 80);

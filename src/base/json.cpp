@@ -101,39 +101,38 @@ template <typename T> std::optional<T> convert(const Json & value) {
     throw Error(ErrorKind::format, origin + ": field " + in_quotes(field) + ": " + what);
 }
 
-} // namespace
-
-Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
+// place: of an offset, for messages.
+template <typename Place>
+Json parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint, Place place) {
     if (text.size() > limits.max_bytes) {
-        throw Error(ErrorKind::format, origin + ": " + format_bytes(text.size()) + " of JSON, at most " +
-                                           format_bytes(limits.max_bytes) + " are read");
+        throw Error(ErrorKind::format,
+                    origin + ": " + format_bytes(text.size()) + " of JSON, at most " + format_bytes(limits.max_bytes) + " are read",
+                    hint);
     }
     const size_t deep = find_too_deep(text, limits.max_depth);
     if (deep != std::string_view::npos) {
-        throw Error(ErrorKind::format, origin + ": " + position(text, deep) + ": JSON nested deeper than " +
-                                           std::to_string(limits.max_depth) + " levels");
+        throw Error(ErrorKind::format, place(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels",
+                    hint);
     }
     try {
         return Json::parse(text.begin(), text.end());
     } catch (const Json::parse_error & error) {
-        throw Error(ErrorKind::format,
-                    origin + ": " + position(text, error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()));
+        throw Error(ErrorKind::format, place(error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()), hint);
     } catch (const Json::exception & error) { // a number no double holds
-        throw Error(ErrorKind::format, origin + ": " + reason(error.what()));
+        throw Error(ErrorKind::format, origin + ": " + reason(error.what()), hint);
     }
 }
 
-Json parse_json_line(std::string_view line, const std::string & origin) {
-    try {
-        return parse_json(line, origin);
-    } catch (const Error & error) {
-        std::string       message = error.message();
-        const std::string first   = origin + ": line 1, ";
-        if (message.rfind(first, 0) == 0) {
-            message = origin + ": " + message.substr(first.size());
-        }
-        throw Error(error.kind, message, error.hint);
-    }
+} // namespace
+
+Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
+    return parse(text, origin, limits, "", [&](size_t offset) { return origin + ": " + position(text, offset); });
+}
+
+Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint, const char * joint) {
+    return parse(line, origin, {}, hint, [&](size_t offset) {
+        return origin + joint + "column " + std::to_string(std::min(offset, line.size()) + 1);
+    });
 }
 
 Json read_json_file(const std::string & path, const JsonLimits & limits) {

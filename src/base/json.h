@@ -21,8 +21,9 @@ struct JsonLimits {
 
 // `origin` names the text in messages: a path, "line 3 of data.jsonl", ...
 Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits = {});
-// One line of a file of them: `origin` names the line, so messages give the column alone.
-Json parse_json_line(std::string_view line, const std::string & origin);
+// One line of a file of them: `origin` names the line, so messages give the column alone, after `joint`.
+Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint = "",
+                     const char * joint = ": ");
 Json read_json_file(const std::string & path, const JsonLimits & limits = {});
 
 // Never throws on text that is not UTF-8: such bytes become U+FFFD. indent < 0 gives one line.

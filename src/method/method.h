@@ -51,6 +51,11 @@ class Method {
     virtual std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const;
 };
 
+// Whether a method by this name thinks in visible tokens, for those who have no more than its name.
+inline bool is_visible_method(const std::string & name) {
+    return name == "plain" || name == "cot";
+}
+
 // Throws Error(usage) naming the range when K is outside 0 .. max_steps().
 void check_steps(const Method & method, int n_steps);
 

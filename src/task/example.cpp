@@ -23,15 +23,6 @@ Error bad_example(const std::string & where, const std::string & why) {
 
 constexpr JsonLimits array_limits = { size_t(4) << 30, 100 };
 
-// JSON with our hint.
-Json parse(std::string_view text, const std::string & where, bool one_line) {
-    try {
-        return one_line ? parse_json_line(text, where) : parse_json(text, where, array_limits);
-    } catch (const Error & error) {
-        throw Error(error.kind, error.message(), format_hint);
-    }
-}
-
 std::string required_text(const Json & object, const char * key, const std::string & where) {
     const auto field = object.find(key);
     if (field == object.end()) {
@@ -102,7 +93,12 @@ struct Placed {
 };
 
 std::vector<Placed> parse_array(const std::string & text, const std::string & name, const std::string & stem) {
-    const Json          array = parse(text, name, false);
+    Json array;
+    try {
+        array = parse_json(text, name, array_limits);
+    } catch (const Error & error) {
+        throw Error(error.kind, error.message(), format_hint);
+    }
     std::vector<Placed> examples;
     for (const Json & object : array) {
         const std::string where = name + " item " + std::to_string(examples.size() + 1);
@@ -123,7 +119,7 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
             continue;
         }
         const std::string where = name + " line " + std::to_string(n_lines);
-        examples.push_back({ to_example(parse(line, where, true), stem, examples.size(), where), where });
+        examples.push_back({ to_example(parse_json_line(line, where, format_hint), stem, examples.size(), where), where });
     }
     return examples;
 }

@@ -1,12 +1,17 @@
 #include "task/score.h"
 
 #include "base/error.h"
+#include "method/method.h"
 #include "task/compare.h"
 
 #include <algorithm>
 #include <map>
 
 namespace penelope {
+
+bool Evaluation::is_visible() const {
+    return is_visible_method(method);
+}
 
 std::vector<Score> score(const std::vector<Prediction> & predictions) {
     std::map<int, Score>                     by_steps;

@@ -46,7 +46,7 @@ struct Evaluation {
     std::vector<ChanceLevel> chance;
 
     // Visible steps: a layer application a layer and token, no K.
-    bool is_visible() const { return method == "plain" || method == "cot"; }
+    bool is_visible() const;
 };
 
 // Scores by K from predictions.
