@@ -21,12 +21,12 @@ namespace {
 
 using namespace penelope;
 
-constexpr ggml_type kTypes[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
+constexpr ggml_type kTypes[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 };
 
 struct Shape {
     int64_t n_in, n_out; // of the layer; its transpose is [n_out, n_in]
 };
-constexpr Shape kShapes[] = {{576, 1536}, {1536, 576}, {576, 576}, {576, 192}};
+constexpr Shape kShapes[] = { { 576, 1536 }, { 1536, 576 }, { 576, 576 }, { 576, 192 } };
 
 double now(bool of_thread) {
     timespec time{};
@@ -108,7 +108,7 @@ void print_times(const Backend & backend, int64_t rows, int repetitions) {
 // Root mean square of the error relative to that of dx. Gradients within a tensor differ a lot in size, so dy is drawn with
 // a factor e^(2 n) per row.
 double error_of(const Backend & backend, ggml_type type, double size) {
-    const Shape        shape  = {576, 1536};
+    const Shape        shape  = { 576, 1536 };
     const int64_t      rows   = 32;
     std::vector<float> weight = normal_values(shape.n_in * shape.n_out, 1, 0.05);
     std::vector<float> dy     = normal_values(shape.n_out * rows, 2, size);
@@ -116,7 +116,7 @@ double error_of(const Backend & backend, ggml_type type, double size) {
     for (size_t i = 0; i < dy.size(); i++) {
         dy[i] *= std::exp(spread[i / size_t(shape.n_out)]);
     }
-    const std::vector<float> dx = Product(backend, type, shape, rows).run(weight, dy);
+    const std::vector<float> dx      = Product(backend, type, shape, rows).run(weight, dy);
     double                   squares = 0.0, errors = 0.0;
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t i = 0; i < shape.n_in; i++) {
@@ -132,7 +132,7 @@ double error_of(const Backend & backend, ggml_type type, double size) {
 }
 
 void print_errors(const Backend & backend) {
-    const double sizes[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7};
+    const double sizes[] = { 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7 };
     std::printf("\nRelative error by the size of dy (weight rounded to the type as well)\n\n| type |");
     for (double size : sizes) {
         std::printf(" %.0e |", size);
@@ -154,7 +154,7 @@ int main(int argc, char ** argv) {
     const int     repetitions = argc > 2 ? std::atoi(argv[2]) : 20;
     const Backend backend(find_device("CPU"), n_threads);
     std::printf("%s\n", backend.device().description.c_str());
-    for (int64_t rows : {32, 128, 512}) {
+    for (int64_t rows : { 32, 128, 512 }) {
         print_times(backend, rows, repetitions);
     }
     print_errors(backend);

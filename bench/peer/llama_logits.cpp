@@ -14,11 +14,13 @@ int main(int argc, char ** argv) {
         std::fprintf(stderr, "usage: %s MODEL.gguf LORA.gguf|- ID...\n", argv[0]);
         return 2;
     }
-    llama_log_set([](ggml_log_level level, const char * text, void *) {
-        if (level == GGML_LOG_LEVEL_ERROR) {
-            std::fputs(text, stderr);
-        }
-    }, nullptr);
+    llama_log_set(
+        [](ggml_log_level level, const char * text, void *) {
+            if (level == GGML_LOG_LEVEL_ERROR) {
+                std::fputs(text, stderr);
+            }
+        },
+        nullptr);
     std::vector<llama_token> ids;
     for (int i = 3; i < argc; i++) {
         ids.push_back(std::atoi(argv[i]));
@@ -39,7 +41,7 @@ int main(int argc, char ** argv) {
         return 1;
     }
     if (std::string(argv[2]) != "-") {
-        llama_adapter_lora * lora = llama_adapter_lora_init(model, argv[2]);
+        llama_adapter_lora * lora  = llama_adapter_lora_init(model, argv[2]);
         float                scale = 1.0f;
         if (!lora || llama_set_adapters_lora(context, &lora, 1, &scale) != 0) {
             return 1;

@@ -85,8 +85,9 @@ int cmd_data(const Options & options, Terminal & terminal) {
         }
         require_clean(report);
         if (!options.flag("json")) {
-            terminal.line(std::string("no id and no question occurs twice") +
-                          (report.json.at("task").is_null() ? "; of no single known task: the answers were not read" : ""));
+            terminal.line(
+                std::string("no id and no question occurs twice") +
+                (report.json.at("task").is_null() ? "; of no single known task: the answers were not read" : ""));
         }
         return 0;
     }

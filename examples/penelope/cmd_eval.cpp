@@ -106,7 +106,8 @@ int compare(const Options & options, Terminal & terminal) {
         object.update(difference_json(d));
         terminal.line(dump_json(object));
     } else {
-        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) + "): " + difference_text(d));
+        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) +
+                      "): " + difference_text(d));
     }
     return 0;
 }
@@ -243,8 +244,8 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     terminal.line(chance_line(runs.front().chance));
     for (size_t i = 0; i < runs.size(); i++) {
         if (const auto d = difference_to_guess(runs[i], *task)) {
-            terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) + " minus the first of these: " +
-                          difference_text(*d));
+            terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
+                          " minus the first of these: " + difference_text(*d));
         }
     }
     for (const std::string & note : notes) {

@@ -24,9 +24,8 @@ int cmd_quantize(const Options & options, Terminal & terminal) {
     QuantizeOptions quantize;
     quantize.in_path          = options.required("in");
     quantize.out_path         = options.required("target");
-    quantize.type             = !options.given("type") && is_sidecar(GgufReader::open(quantize.in_path))
-                                    ? sidecar_type
-                                    : options.required("type");
+    quantize.type             = !options.given("type") && is_sidecar(GgufReader::open(quantize.in_path)) ? sidecar_type
+                                                                                                         : options.required("type");
     quantize.dry_run          = options.flag("dry-run");
     quantize.allow_requantize = options.flag("allow-requantize");
     quantize.force            = options.flag("force");

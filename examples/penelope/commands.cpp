@@ -77,20 +77,24 @@ const std::vector<Command> & command_table() {
           "--resume --out RUN",
           "The source stage is --method cot; the latent methods continue its LoRA with --init. The run folder gets "
           "config.toml,\n"
-          "metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone. Ctrl-C finishes the "
+          "metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone. Ctrl-C finishes "
+          "the "
           "update,\n"
           "saves and exits with 130; --resume continues exactly where it stopped.\n",
           "penelope train -m base.gguf --method cot --data data/listops --out runs/cot\n"
-          "penelope train -m base.gguf --method penelope --init runs/cot/model.gguf --data data/listops --out runs/latent\n"
+          "penelope train -m base.gguf --method penelope --init runs/cot/model.gguf --data data/listops --out "
+          "runs/latent\n"
           "penelope train --resume --out runs/latent\n",
           cmd_train },
         { "eval", "Score a model on the questions of a task",
           "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
           "-m BASE --seed-runs A,B,C --data FILE [-K N]\n"
           "--compare A.jsonl B.jsonl [-K N]",
-          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. Latency "
+          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. "
+          "Latency "
           "is that\n"
-          "of a question answered alone, without loading and tokenizing. Of several runs: mean and standard deviation, each "
+          "of a question answered alone, without loading and tokenizing. Of several runs: mean and standard deviation, "
+          "each "
           "at\n"
           "the K its file names. --compare gives the paired difference in exact match with a 95 % bootstrap interval "
           "over the\n"
@@ -99,12 +103,15 @@ const std::vector<Command> & command_table() {
           "penelope eval --compare k0.jsonl k5.jsonl\n",
           cmd_eval },
         { "report", "Show training runs and results in tables and charts", "RUN|RESULTS... -o DIR",
-          "Writes report.md and SVG charts: loss and exact match over the updates of the runs; exact match, output tokens,\n"
-          "latency and layer applications of the results, one row a label. Results under one label are repetitions with "
+          "Writes report.md and SVG charts: loss and exact match over the updates of the runs; exact match, output "
+          "tokens,\n"
+          "latency and layer applications of the results, one row a label. Results under one label are repetitions "
+          "with "
           "other\n"
           "seeds: the table gives their mean and standard deviation.\n",
           "penelope report runs/cot runs/latent -o report\n"
-          "penelope eval -m base.gguf --seed-runs a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > penelope.json\n"
+          "penelope eval -m base.gguf --seed-runs a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > "
+          "penelope.json\n"
           "penelope report \"Visible CoT=cot.json\" Penelope=penelope.json -o report\n",
           cmd_report },
         { "bench", "Measure how fast a model reads, thinks and writes",

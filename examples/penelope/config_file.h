@@ -11,7 +11,7 @@ namespace penelope {
 struct ConfigEntry {
     std::string              key;
     std::vector<std::string> values; // as a flag would spell them
-    std::string              where; // "a.toml, line 3"
+    std::string              where;  // "a.toml, line 3"
 };
 
 // Each key once. Throws UsageError for what TOML or these rules do not allow, naming the line.

@@ -192,8 +192,8 @@ std::string help_markdown() {
         out += "\n| option | meaning |\n|---|---|\n";
         for (const OptionRow * row : rows) {
             if ((std::string(row->group) == "General") == general) {
-                out += "| `" + in_code_cell(without_padding(spelling(*row))) + "` | " + escape_markdown(soft(description(*row))) +
-                       " |\n";
+                out += "| `" + in_code_cell(without_padding(spelling(*row))) + "` | " +
+                       escape_markdown(soft(description(*row))) + " |\n";
             }
         }
     };

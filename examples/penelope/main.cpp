@@ -111,7 +111,8 @@ int run_program(const std::vector<std::string> & args) {
     } catch (const UsageError & error) {
         return report(error, exit_usage, json, terminal);
     } catch (const Error & error) {
-        return report(error, error.kind == ErrorKind::cancelled ? interrupted_exit_code() : exit_failed, json, terminal);
+        return report(error, error.kind == ErrorKind::cancelled ? interrupted_exit_code() : exit_failed, json,
+                      terminal);
     } catch (const std::bad_alloc &) {
         return report(
             Error(ErrorKind::memory, "memory: there is not enough of it", "a smaller --ctx-size or model needs less"),

@@ -128,7 +128,7 @@ AtomicFile::AtomicFile(const std::string & path, bool force)
         const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
         temp_path_             = (fs::path(target_).parent_path() / name).string();
         temporary_             = TemporaryPath(temp_path_);
-        fd_ = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd_                    = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd_ < 0) {
             const int code = errno;
             temporary_.release();

@@ -103,16 +103,18 @@ template <typename T> std::optional<T> convert(const Json & value) {
 
 // place: of an offset, for messages.
 template <typename Place>
-Json parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint, Place place) {
+Json parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint,
+           Place place) {
     if (text.size() > limits.max_bytes) {
         throw Error(ErrorKind::format,
-                    origin + ": " + format_bytes(text.size()) + " of JSON, at most " + format_bytes(limits.max_bytes) + " are read",
+                    origin + ": " + format_bytes(text.size()) + " of JSON, at most " + format_bytes(limits.max_bytes) +
+                        " are read",
                     hint);
     }
     const size_t deep = find_too_deep(text, limits.max_depth);
     if (deep != std::string_view::npos) {
-        throw Error(ErrorKind::format, place(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels",
-                    hint);
+        throw Error(ErrorKind::format,
+                    place(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels", hint);
     }
     try {
         return Json::parse(text.begin(), text.end());

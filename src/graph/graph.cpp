@@ -40,7 +40,8 @@ ggml_context_ptr new_tensor_context(size_t n_tensors) {
 }
 
 Graph::Graph(int max_nodes, Tape * tape) : number_(next_number()), tape_(tape) {
-    const size_t size = kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
+    const size_t size =
+        kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
     ggml_init_params params{};
     params.mem_size = size;
     params.no_alloc = true;
@@ -66,7 +67,9 @@ Node Graph::named(Node node, const char * format, ...) const {
     return node;
 }
 
-void Graph::expand(Node node) { ggml_build_forward_expand(cgraph_, node); }
+void Graph::expand(Node node) {
+    ggml_build_forward_expand(cgraph_, node);
+}
 
 void Graph::output(Node node) {
     ggml_set_output(node);
@@ -82,11 +85,17 @@ void Graph::mark_layer_application(Node node) {
     }
 }
 
-Tape * Graph::set_tape(Tape * tape) { return std::exchange(tape_, tape); }
+Tape * Graph::set_tape(Tape * tape) {
+    return std::exchange(tape_, tape);
+}
 
-bool Graph::set_rebuilding(bool rebuilding) { return std::exchange(rebuilding_, rebuilding); }
+bool Graph::set_rebuilding(bool rebuilding) {
+    return std::exchange(rebuilding_, rebuilding);
+}
 
-int64_t Graph::set_next_draw(int64_t draw) { return std::exchange(n_draws_, draw); }
+int64_t Graph::set_next_draw(int64_t draw) {
+    return std::exchange(n_draws_, draw);
+}
 
 void Graph::allocate(const Backend & backend) {
     if (!own_workspace_) {
@@ -131,7 +140,8 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         }
         workspace.buffer_.reset(ggml_backend_buft_alloc_buffer(workspace.type_, needed));
         if (!workspace.buffer_) {
-            throw Error(ErrorKind::memory, "graph buffer: " + format_bytes(needed) + " cannot be allocated on " + backend.device().name,
+            throw Error(ErrorKind::memory,
+                        "graph buffer: " + format_bytes(needed) + " cannot be allocated on " + backend.device().name,
                         "use a smaller context, batch or model");
         }
         ggml_backend_buffer_set_usage(workspace.buffer_.get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
@@ -142,7 +152,8 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         const std::vector<Node> missing = missing_operations(backend);
         if (!missing.empty()) {
             throw Error(ErrorKind::device,
-                        backend.device().name + ": cannot run " + ggml_op_desc(missing.front()) + " of node " + ggml_get_name(missing.front()),
+                        backend.device().name + ": cannot run " + ggml_op_desc(missing.front()) + " of node " +
+                            ggml_get_name(missing.front()),
                         "use --device CPU");
         }
         checked_ = true;
@@ -167,7 +178,8 @@ void Graph::compute(const Backend & backend) {
         throw Error(ErrorKind::cancelled, "interrupted");
     }
     if (status != GGML_STATUS_SUCCESS) {
-        throw Error(ErrorKind::device, backend.device().name + ": computing the graph failed: " + ggml_status_to_string(status));
+        throw Error(ErrorKind::device,
+                    backend.device().name + ": computing the graph failed: " + ggml_status_to_string(status));
     }
 }
 

@@ -44,7 +44,7 @@ class Graph {
     ggml_cgraph *  cgraph() const { return cgraph_; }
     Tape *         tape() const { return tape_; }
     // Lets the operations that follow record on another tape, or on none. Returns the one before.
-    Tape *         set_tape(Tape * tape);
+    Tape * set_tape(Tape * tape);
 
     // A tensor the host fills before each compute(). F32 unless said otherwise.
     Node input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1);
@@ -82,32 +82,32 @@ class Graph {
     size_t n_bytes() const { return plan_.n_bytes(); } // known after plan() or allocate()
     // Nodes the device cannot run.
     std::vector<Node> missing_operations(const Backend & backend) const;
-    int    n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
+    int               n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
 
     // Throws Error(device) when the backend reports failure. Blocks until done.
     void compute(const Backend & backend);
 
   private:
     const uint64_t number_; // of this graph alone: an address may come back, a number does not
-    void forget_places();
+    void           forget_places();
 
-    ggml_context_ptr           ctx_;
-    ggml_cgraph *              cgraph_;
-    Tape *                     tape_;
-    std::unique_ptr<Workspace> own_workspace_;
-    std::vector<Node>          layer_marks_;
+    ggml_context_ptr                         ctx_;
+    ggml_cgraph *                            cgraph_;
+    Tape *                                   tape_;
+    std::unique_ptr<Workspace>               own_workspace_;
+    std::vector<Node>                        layer_marks_;
     std::vector<std::shared_ptr<const void>> kept_;
-    int64_t                    n_draws_    = 0;
-    bool                       rebuilding_ = false;
-    std::vector<Node>          inputs_;
-    MemoryPlan                 plan_;
-    bool                       is_planned_ = false;
-    int                        n_layer_applications_ = 0;
-    bool                       checked_ = false; // every operation is known to run on the device
+    int64_t                                  n_draws_    = 0;
+    bool                                     rebuilding_ = false;
+    std::vector<Node>                        inputs_;
+    MemoryPlan                               plan_;
+    bool                                     is_planned_           = false;
+    int                                      n_layer_applications_ = 0;
+    bool                                     checked_ = false; // every operation is known to run on the device
 };
 
 // Host to device and back.
-void set_node(Node node, const void * data, size_t n_bytes);
+void                       set_node(Node node, const void * data, size_t n_bytes);
 template <typename T> void set_node(Node node, const std::vector<T> & values) {
     set_node(node, values.data(), values.size() * sizeof(T));
 }

@@ -9,11 +9,11 @@
 #include <cstring>
 
 // Loops are compiled once more for processors with AVX2 and FMA, and the faster version is chosen when the program starts.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define PENELOPE_CPU_VERSIONS __attribute__((target_clones("arch=x86-64-v3", "default")))
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#    define PENELOPE_CPU_VERSIONS __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
-#define PENELOPE_CPU_VERSIONS
+#    define PENELOPE_CPU_VERSIONS
 #endif
 
 namespace penelope {
@@ -27,11 +27,13 @@ struct Range {
 Range share(int64_t n, int64_t unit, int ith, int nth) {
     const int64_t units = (n + unit - 1) / unit;
     const int64_t each  = (units + nth - 1) / nth;
-    return {std::min(n, each * ith * unit), std::min(n, each * (ith + 1) * unit)};
+    return { std::min(n, each * ith * unit), std::min(n, each * (ith + 1) * unit) };
 }
 
-Node custom(Graph & g, const std::array<int64_t, 3> & ne, std::vector<Node> sources, ggml_custom_op_t run, void * data = nullptr) {
-    return ggml_custom_4d(g.ctx(), GGML_TYPE_F32, ne[0], ne[1], ne[2], 1, sources.data(), int(sources.size()), run, GGML_N_TASKS_MAX, data);
+Node custom(Graph & g, const std::array<int64_t, 3> & ne, std::vector<Node> sources, ggml_custom_op_t run,
+            void * data = nullptr) {
+    return ggml_custom_4d(g.ctx(), GGML_TYPE_F32, ne[0], ne[1], ne[2], 1, sources.data(), int(sources.size()), run,
+                          GGML_N_TASKS_MAX, data);
 }
 
 // --- transpose
@@ -40,7 +42,8 @@ constexpr int64_t kTile = 16;
 
 // dst [dst_stride, columns of the source], tiles small enough to stay in the nearest cache from both sides
 PENELOPE_CPU_VERSIONS
-void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, int64_t dst_stride, Range columns) {
+void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, int64_t dst_stride,
+                       Range columns) {
     for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
         const int64_t n_r = std::min(kTile, rows - r0);
         for (int64_t c0 = columns.first; c0 < columns.last; c0 += kTile) {
@@ -85,7 +88,7 @@ void run_transpose(ggml_tensor * dst, int ith, int nth, void *) {
 // --- low-rank update
 
 // Eight floats; without AVX the compiler makes them of two vectors of four.
-typedef float Vector __attribute__((vector_size(32), aligned(4)));
+typedef float     Vector __attribute__((vector_size(32), aligned(4)));
 constexpr int64_t kWidth   = 8;
 constexpr int64_t kVectors = 8; // sums that stay in registers
 
@@ -98,7 +101,7 @@ void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out,
             float *       out = y + r * n_out + i0;
             const float * h   = low + r * rank;
             if (i0 + block <= n_out) {
-                Vector * vectors = reinterpret_cast<Vector *>(out);
+                Vector * vectors        = reinterpret_cast<Vector *>(out);
                 Vector   sums[kVectors] = {};
                 if (add) {
                     for (int64_t v = 0; v < kVectors; v++) {
@@ -128,15 +131,17 @@ void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out,
 }
 
 void low_rank(ggml_tensor * dst, const ggml_tensor * b, const ggml_tensor * low, int ith, int nth, bool add) {
-    low_rank_rows(static_cast<float *>(dst->data), static_cast<const float *>(b->data), static_cast<const float *>(low->data),
-                  dst->ne[0], low->ne[0], share(dst->ne[1], 1, ith, nth), add);
+    low_rank_rows(static_cast<float *>(dst->data), static_cast<const float *>(b->data),
+                  static_cast<const float *>(low->data), dst->ne[0], low->ne[0], share(dst->ne[1], 1, ith, nth), add);
 }
 
 void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
     low_rank(dst, dst->src[1], dst->src[2], ith, nth, true); // src[0] is what dst is a view of
 }
 
-void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) { low_rank(dst, dst->src[0], dst->src[1], ith, nth, false); }
+void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
+    low_rank(dst, dst->src[0], dst->src[1], ith, nth, false);
+}
 
 // --- swiglu
 
@@ -160,7 +165,8 @@ inline __attribute__((always_inline)) void exponential(Vector & x) {
     x = p * power;
 }
 
-inline __attribute__((always_inline)) void gate_back(float * out, const float * dy, const float * gate, const float * up) {
+inline __attribute__((always_inline)) void gate_back(float * out, const float * dy, const float * gate,
+                                                     const float * up) {
     Vector d, x, u;
     std::memcpy(&d, dy, sizeof(d));
     std::memcpy(&x, gate, sizeof(x));
@@ -211,9 +217,10 @@ struct DropoutOp {
 // Of the 512 elements from i0 on, number 64 k + j is decided by half k % 2 (the low one first) of word k / 2 of block
 // base + i0 / 8 + j of the stream, as philox4x32() gives it.
 PENELOPE_CPU_VERSIONS
-void dropout_elements(float * out, const float * x, Range range, uint32_t threshold, float factor, uint64_t seed, uint64_t stream, uint64_t base) {
+void dropout_elements(float * out, const float * x, Range range, uint32_t threshold, float factor, uint64_t seed,
+                      uint64_t stream, uint64_t base) {
     for (int64_t i0 = range.first; i0 < range.last; i0 += kDraws) {
-        uint32_t c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
+        uint32_t       c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
         const uint32_t first = uint32_t(i0 / 8); // the upper half of the counter is that of base
         for (int64_t block = 0; block < kBlocks; block++) {
             c0[block] = first + uint32_t(block);
@@ -255,39 +262,41 @@ void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
     const auto        threshold = uint32_t(std::lround(std::min(std::max(double(source.rate), 0.0), 0.999) * 65536.0));
     const float       factor    = float(65536.0 / (65536.0 - double(threshold)));
     const uint64_t    stream    = stream_id("dropout", source.step);
-    dropout_elements(static_cast<float *>(dst->data), static_cast<const float *>(dst->src[0]->data), share(ggml_nelements(dst), kDraws, ith, nth),
-                     threshold, factor, source.seed, stream, op->draw << 32);
+    dropout_elements(static_cast<float *>(dst->data), static_cast<const float *>(dst->src[0]->data),
+                     share(ggml_nelements(dst), kDraws, ith, nth), threshold, factor, source.seed, stream,
+                     op->draw << 32);
 }
 
 } // namespace
 
 Node cpu_transpose(Graph & g, Node x, int64_t n_zeros) {
     GGML_ASSERT(x->type == GGML_TYPE_F32 && x->nb[0] == sizeof(float) && x->ne[3] == 1);
-    return custom(g, {x->ne[1] + n_zeros, x->ne[0], x->ne[2]}, {x}, run_transpose);
+    return custom(g, { x->ne[1] + n_zeros, x->ne[0], x->ne[2] }, { x }, run_transpose);
 }
 
 Node cpu_low_rank(Graph & g, Node b_transposed, Node low) {
     GGML_ASSERT(ggml_is_contiguous(b_transposed) && ggml_is_contiguous(low) && b_transposed->ne[1] == low->ne[0]);
-    return custom(g, {b_transposed->ne[0], low->ne[1], 1}, {b_transposed, low}, run_low_rank);
+    return custom(g, { b_transposed->ne[0], low->ne[1], 1 }, { b_transposed, low }, run_low_rank);
 }
 
 Node cpu_add_low_rank(Graph & g, Node y, Node b_transposed, Node low) {
     GGML_ASSERT(ggml_is_contiguous(y) && ggml_is_contiguous(b_transposed) && ggml_is_contiguous(low));
     GGML_ASSERT(b_transposed->ne[0] == y->ne[0] && b_transposed->ne[1] == low->ne[0] && low->ne[1] == y->ne[1]);
-    std::vector<Node> sources = {b_transposed, low};
-    return ggml_custom_inplace(g.ctx(), y, sources.data(), int(sources.size()), run_add_low_rank, GGML_N_TASKS_MAX, nullptr);
+    std::vector<Node> sources = { b_transposed, low };
+    return ggml_custom_inplace(g.ctx(), y, sources.data(), int(sources.size()), run_add_low_rank, GGML_N_TASKS_MAX,
+                               nullptr);
 }
 
 Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {
     GGML_ASSERT(ggml_is_contiguous(dy) && ggml_is_contiguous(gate) && ggml_is_contiguous(up));
-    return custom(g, {dy->ne[0], dy->ne[1], dy->ne[2]}, {dy, gate, up}, run_swiglu_gate_back);
+    return custom(g, { dy->ne[0], dy->ne[1], dy->ne[2] }, { dy, gate, up }, run_swiglu_gate_back);
 }
 
 Node cpu_dropout(Graph & g, Node x, const Dropout & source, int64_t draw) {
     GGML_ASSERT(ggml_is_contiguous(x));
-    auto op = std::make_shared<DropoutOp>(DropoutOp{&source, uint64_t(draw)});
+    auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, uint64_t(draw) });
     g.keep(op);
-    return custom(g, {x->ne[0], x->ne[1], x->ne[2]}, {x}, run_dropout, op.get());
+    return custom(g, { x->ne[0], x->ne[1], x->ne[2] }, { x }, run_dropout, op.get());
 }
 
 } // namespace penelope

@@ -16,7 +16,7 @@ class Gaps {
 
     size_t take(size_t size) {
         size             = rounded(size);
-        const auto found = by_size_.lower_bound({size, 0});
+        const auto found = by_size_.lower_bound({ size, 0 });
         if (found == by_size_.end()) {
             const size_t offset = end_;
             end_ += size;
@@ -61,11 +61,11 @@ class Gaps {
 
     void insert(size_t offset, size_t size) {
         by_offset_[offset] = size;
-        by_size_.insert({size, offset});
+        by_size_.insert({ size, offset });
     }
     void erase(size_t offset, size_t size) {
         by_offset_.erase(offset);
-        by_size_.erase({size, offset});
+        by_size_.erase({ size, offset });
     }
 
     size_t                              alignment_;
@@ -75,9 +75,13 @@ class Gaps {
     std::set<std::pair<size_t, size_t>> by_size_;
 };
 
-ggml_tensor * owner(ggml_tensor * tensor) { return tensor->view_src ? tensor->view_src : tensor; }
+ggml_tensor * owner(ggml_tensor * tensor) {
+    return tensor->view_src ? tensor->view_src : tensor;
+}
 
-bool has_memory(const ggml_tensor * tensor) { return tensor->data || tensor->buffer; }
+bool has_memory(const ggml_tensor * tensor) {
+    return tensor->data || tensor->buffer;
+}
 
 // Operations that read an element, or a row, before they write it: the result may lie where an operand lay.
 bool runs_in_place(ggml_op op) {
@@ -104,7 +108,8 @@ bool runs_in_place(ggml_op op) {
 }
 
 bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
-    return a->type == b->type && std::equal(a->ne, a->ne + GGML_MAX_DIMS, b->ne) && std::equal(a->nb, a->nb + GGML_MAX_DIMS, b->nb);
+    return a->type == b->type && std::equal(a->ne, a->ne + GGML_MAX_DIMS, b->ne) &&
+           std::equal(a->nb, a->nb + GGML_MAX_DIMS, b->nb);
 }
 
 struct Life {
@@ -117,8 +122,9 @@ struct Life {
 
 } // namespace
 
-MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs, ggml_backend_buffer_type_t type) {
-    const int n_nodes = ggml_graph_n_nodes(graph);
+MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs,
+                       ggml_backend_buffer_type_t type) {
+    const int                                     n_nodes = ggml_graph_n_nodes(graph);
     std::unordered_map<const ggml_tensor *, Life> lives;
     std::vector<ggml_tensor *>                    first = inputs; // what is there before the first node runs
     std::unordered_map<const ggml_tensor *, bool> is_node;
@@ -155,9 +161,10 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
         life.placed = true;
         life.offset = offset;
         life.size   = size;
-        places_.push_back({tensor, offset});
+        places_.push_back({ tensor, offset });
     };
-    std::vector<std::vector<const ggml_tensor *>> ending(static_cast<size_t>(n_nodes)); // by the node that uses them last
+    std::vector<std::vector<const ggml_tensor *>> ending(
+        static_cast<size_t>(n_nodes)); // by the node that uses them last
     const auto end_at_last_use = [&](const ggml_tensor * tensor) {
         if (!lives[tensor].kept) {
             ending[size_t(lives[tensor].last)].push_back(tensor);
@@ -182,7 +189,8 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
                 if (!giver && source && runs_in_place(node->op) && same_layout(node, source)) {
                     ggml_tensor * root    = owner(source);
                     const Life &  life    = lives[root];
-                    const auto    n_reads = std::count_if(std::begin(node->src), std::end(node->src), [&](ggml_tensor * s) { return s && owner(s) == root; });
+                    const auto    n_reads = std::count_if(std::begin(node->src), std::end(node->src),
+                                                          [&](ggml_tensor * s) { return s && owner(s) == root; });
                     const bool    whole   = source == root || source->view_offs == 0;
                     if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size) {
                         giver = root;

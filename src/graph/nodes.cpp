@@ -7,7 +7,9 @@ namespace penelope {
 
 namespace {
 
-bool has_host_kernels(Graph & g) { return g.tape() && g.tape()->host_kernels(); }
+bool has_host_kernels(Graph & g) {
+    return g.tape() && g.tape()->host_kernels();
+}
 
 } // namespace
 
@@ -50,8 +52,12 @@ Node join_rows(Graph & g, const std::vector<Node> & parts) {
     return level.front();
 }
 
-Node sum_to(Graph & g, Node x, Node like) { return ggml_are_same_shape(x, like) ? x : ggml_repeat_back(g.ctx(), x, like); }
+Node sum_to(Graph & g, Node x, Node like) {
+    return ggml_are_same_shape(x, like) ? x : ggml_repeat_back(g.ctx(), x, like);
+}
 
-Node zeros_like(Graph & g, Node node) { return ggml_fill(g.ctx(), node, 0.0f); }
+Node zeros_like(Graph & g, Node node) {
+    return ggml_fill(g.ctx(), node, 0.0f);
+}
 
 } // namespace penelope

@@ -12,9 +12,9 @@ namespace penelope {
 
 // --- ops_elementwise.cpp
 
-Node add(Graph & g, Node a, Node b); // b: like a, or one row [features] for all rows
-Node sub(Graph & g, Node a, Node b); // same shape
-Node mul(Graph & g, Node a, Node b); // b: like a, or one row [features] for all rows
+Node add(Graph & g, Node a, Node b);        // b: like a, or one row [features] for all rows
+Node sub(Graph & g, Node a, Node b);        // same shape
+Node mul(Graph & g, Node a, Node b);        // b: like a, or one row [features] for all rows
 Node mul_scalar(Graph & g, Node a, Node b); // b: a single value [1]
 Node scale(Graph & g, Node a, float factor, float offset = 0.0f);
 Node tanh(Graph & g, Node a);
@@ -60,10 +60,10 @@ Node embed(Graph & g, Node table, Node ids);          // table [d, n_vocab], ids
 // --- ops_attention.cpp
 
 struct RopeParams {
-    int   n_dims    = 0; // features of a head that turn
-    int   mode      = 0; // GGML_ROPE_TYPE_*
-    float freq_base = 10000.0f;
-    Node  factors   = nullptr; // [n_dims/2] F32 frequency divisors, may be null
+    int   n_dims     = 0; // features of a head that turn
+    int   mode       = 0; // GGML_ROPE_TYPE_*
+    float freq_base  = 10000.0f;
+    Node  factors    = nullptr; // [n_dims/2] F32 frequency divisors, may be null
     int   n_ctx_orig = 0;
 };
 // Turns each head of x [head_dim * n_head, rows] by its row's position, I32 [rows].
@@ -81,14 +81,14 @@ Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShap
 
 // --- ops_rows.cpp
 
-Node concat_rows(Graph & g, const std::vector<Node> & parts);     // same features
-Node pad_rows(Graph & g, Node x, int64_t rows);                   // zeros after the last row
-Node concat_features(Graph & g, Node a, Node b);                   // same rows
-Node slice_rows(Graph & g, Node x, int64_t first, int64_t count); // a view
+Node concat_rows(Graph & g, const std::vector<Node> & parts);         // same features
+Node pad_rows(Graph & g, Node x, int64_t rows);                       // zeros after the last row
+Node concat_features(Graph & g, Node a, Node b);                      // same rows
+Node slice_rows(Graph & g, Node x, int64_t first, int64_t count);     // a view
 Node slice_features(Graph & g, Node x, int64_t first, int64_t count); // contiguous copy
-Node repeat_rows(Graph & g, Node x, int64_t times);               // [d, r] -> [d, r * times], block after block
-Node mean_rows(Graph & g, Node x, int64_t group);                 // [d, group * n] -> [d, n]
-Node gather_rows(Graph & g, Node x, Node index);                  // index I32 [n], each row of x at most once
+Node repeat_rows(Graph & g, Node x, int64_t times);                   // [d, r] -> [d, r * times], block after block
+Node mean_rows(Graph & g, Node x, int64_t group);                     // [d, group * n] -> [d, n]
+Node gather_rows(Graph & g, Node x, Node index);                      // index I32 [n], each row of x at most once
 Node reshape_rows(Graph & g, Node x, int64_t features, int64_t rows);
 
 } // namespace penelope

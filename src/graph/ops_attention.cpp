@@ -16,8 +16,9 @@ Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & pa
     if (g.tape() && g.tape()->wants(x)) {
         g.tape()->record(y, [x, positions, head_dim, n_head, params](Graph & graph, Node dy) {
             Node d_turned = ggml_reshape_3d(graph.ctx(), dy, head_dim, n_head, dy->ne[1]);
-            Node d_heads  = ggml_rope_ext_back(graph.ctx(), d_turned, positions, params.factors, params.n_dims, params.mode,
-                                               params.n_ctx_orig, params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+            Node d_heads =
+                ggml_rope_ext_back(graph.ctx(), d_turned, positions, params.factors, params.n_dims, params.mode,
+                                   params.n_ctx_orig, params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
             graph.tape()->accumulate(graph, x, ggml_reshape_2d(graph.ctx(), d_heads, x->ne[0], x->ne[1]));
         });
     }
@@ -48,7 +49,8 @@ Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const Attenti
 // All products then run over n_head_kv matrices and nothing is broadcast, also not in the backward.
 Node folded_heads(Graph & g, Node x, const AttentionShape & shape) {
     Node heads = ggml_cont(g.ctx(), split_heads(g, x, shape.head_dim)); // [head_dim, n_q, n_head]
-    return ggml_reshape_3d(g.ctx(), heads, shape.head_dim, heads->ne[1] * (shape.n_head / shape.n_head_kv), shape.n_head_kv);
+    return ggml_reshape_3d(g.ctx(), heads, shape.head_dim, heads->ne[1] * (shape.n_head / shape.n_head_kv),
+                           shape.n_head_kv);
 }
 
 struct AttentionNodes {
@@ -58,12 +60,14 @@ struct AttentionNodes {
     Node weights; // [n_kv, n_q * group, n_head_kv], the softmax
 };
 
-void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes & a, const AttentionShape & shape, Node dy) {
+void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes & a, const AttentionShape & shape,
+                        Node dy) {
     ggml_context * ctx   = g.ctx();
     Tape &         tape  = *g.tape();
     Node           d_out = folded_heads(g, dy, shape); // like queries
     if (tape.wants(v)) {
-        Node dv = ggml_mul_mat(ctx, transpose_to_sum(g, d_out), transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
+        Node dv = ggml_mul_mat(ctx, transpose_to_sum(g, d_out),
+                               transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
         tape.accumulate(g, v, merge_heads(g, dv, shape.n_head_kv, v->ne[1]));
     }
     if (!tape.wants(q) && !tape.wants(k)) {
@@ -98,7 +102,8 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
 
     Tape * tape = g.tape();
     if (tape->wants(q) || tape->wants(k) || tape->wants(v)) {
-        tape->record(y, [q, k, v, a, shape](Graph & graph, Node dy) { attention_backward(graph, q, k, v, a, shape, dy); });
+        tape->record(y,
+                     [q, k, v, a, shape](Graph & graph, Node dy) { attention_backward(graph, q, k, v, a, shape, dy); });
     }
     return y;
 }

@@ -104,9 +104,8 @@ Node sigmoid(Graph & g, Node a) {
 Node silu(Graph & g, Node a) {
     Node y = ggml_silu(g.ctx(), a);
     if (g.tape() && g.tape()->wants(a)) {
-        g.tape()->record(y, [a](Graph & graph, Node dy) {
-            graph.tape()->accumulate(graph, a, ggml_silu_back(graph.ctx(), dy, a));
-        });
+        g.tape()->record(
+            y, [a](Graph & graph, Node dy) { graph.tape()->accumulate(graph, a, ggml_silu_back(graph.ctx(), dy, a)); });
     }
     return y;
 }
@@ -121,9 +120,10 @@ Node swiglu(Graph & g, Node gate, Node up) {
                 graph.tape()->accumulate(graph, up, ggml_swiglu_split(ctx, gate, dy));
             }
             if (graph.tape()->wants(gate)) {
-                graph.tape()->accumulate(graph, gate, graph.tape()->host_kernels()
-                                                          ? cpu_swiglu_gate_back(graph, dy, gate, up)
-                                                          : ggml_silu_back(ctx, ggml_mul(ctx, dy, up), gate));
+                graph.tape()->accumulate(graph, gate,
+                                         graph.tape()->host_kernels()
+                                             ? cpu_swiglu_gate_back(graph, dy, gate, up)
+                                             : ggml_silu_back(ctx, ggml_mul(ctx, dy, up), gate));
             }
         });
     }

@@ -112,7 +112,7 @@ Node linear(Graph & g, const Linear & layer, Node x) {
     ggml_context *   ctx  = g.ctx();
     const LoraPair & lora = layer.lora;
     Node             y    = ggml_mul_mat(ctx, layer.weight, x); // [n_out, rows]
-    LinearNodes      nodes{x, nullptr, nullptr};
+    LinearNodes      nodes{ x, nullptr, nullptr };
     if (lora.a) {
         nodes.lora_x = lora_input(g, lora, x);
         nodes.low    = ggml_mul_mat(ctx, lora.a, nodes.lora_x); // [rank, rows]
@@ -130,7 +130,7 @@ Node linear(Graph & g, const Linear & layer, Node x) {
         return y;
     }
     bool wanted = tape->wants(x) || tape->wants(layer.bias);
-    for (Node weight : {layer.weight, lora.a, lora.b}) {
+    for (Node weight : { layer.weight, lora.a, lora.b }) {
         if (tape->wants(weight)) {
             tape->expect_product(weight);
             wanted = true;

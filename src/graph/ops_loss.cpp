@@ -20,7 +20,8 @@ Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
     if (all) {
         return ggml_view_2d(ctx, all, n, all->ne[1], all->nb[1], ggml_row_size(all->type, first));
     }
-    Node rows = ggml_view_2d(ctx, head.weight, head.weight->ne[0], n, head.weight->nb[1], size_t(first) * head.weight->nb[1]);
+    Node rows =
+        ggml_view_2d(ctx, head.weight, head.weight->ne[0], n, head.weight->nb[1], size_t(first) * head.weight->nb[1]);
     return transpose_copy(g, decoded(g, rows));
 }
 
@@ -31,7 +32,8 @@ Node expected_rows(Graph & g, const Linear & head, Node probabilities) {
     Node           sum     = nullptr;
     for (int64_t first = 0; first < n_vocab; first += kVocabularyChunk) {
         const int64_t n    = std::min(kVocabularyChunk, n_vocab - first);
-        Node          part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1], size_t(first) * sizeof(float));
+        Node          part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
+                                          size_t(first) * sizeof(float));
         Node          term = ggml_mul_mat(ctx, head_columns(g, head, first, n), ggml_cont(ctx, part));
         sum                = sum ? ggml_add(ctx, sum, term) : term;
         g.expand(sum);
@@ -53,7 +55,8 @@ Node times_seed(Graph & g, Node gradient, Node seed) {
 
 } // namespace
 
-CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node targets, Node weights, size_t max_logit_bytes) {
+CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node targets, Node weights,
+                           size_t max_logit_bytes) {
     GGML_ASSERT(!head.bias && !head.lora.a);
     ggml_context * ctx         = g.ctx();
     Tape *         tape        = g.tape();
@@ -89,7 +92,8 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         }
         if (wants_head) {
             // sum_i w_i h_i p_i^T, the targets' share is taken off below
-            Node term = ggml_mul_mat(ctx, transpose_to_sum(g, rows_of(g, weighted, first, n)), transpose_to_sum(g, soft)); // [d, n_vocab]
+            Node term = ggml_mul_mat(ctx, transpose_to_sum(g, rows_of(g, weighted, first, n)),
+                                     transpose_to_sum(g, soft)); // [d, n_vocab]
             d_head    = d_head ? ggml_add(ctx, d_head, term) : term;
             g.expand(d_head);
         }

@@ -27,7 +27,9 @@ Node rms_norm(Graph & g, Node x, Node weight, float eps) {
 namespace {
 
 // Takes the mean of each row away from it.
-Node centred(Graph & g, Node x) { return ggml_sub(g.ctx(), x, ggml_mean(g.ctx(), x)); }
+Node centred(Graph & g, Node x) {
+    return ggml_sub(g.ctx(), x, ggml_mean(g.ctx(), x));
+}
 
 } // namespace
 

@@ -19,7 +19,8 @@ Node concat_rows(Graph & g, const std::vector<Node> & parts) {
             int64_t first = 0;
             for (Node part : parts) {
                 const size_t offset = size_t(first) * dy->nb[1];
-                graph.tape()->accumulate(graph, part, ggml_view_2d(graph.ctx(), dy, dy->ne[0], part->ne[1], dy->nb[1], offset));
+                graph.tape()->accumulate(graph, part,
+                                         ggml_view_2d(graph.ctx(), dy, dy->ne[0], part->ne[1], dy->nb[1], offset));
                 first += part->ne[1];
             }
         });
@@ -56,7 +57,8 @@ Node concat_features(Graph & g, Node a, Node b) {
 Node slice_rows(Graph & g, Node x, int64_t first, int64_t count) {
     Node y = ggml_view_2d(g.ctx(), x, x->ne[0], count, x->nb[1], size_t(first) * x->nb[1]);
     if (g.tape() && g.tape()->wants(x)) {
-        g.tape()->record(y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 1, first, dy); });
+        g.tape()->record(
+            y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 1, first, dy); });
     }
     return y;
 }
@@ -64,7 +66,8 @@ Node slice_rows(Graph & g, Node x, int64_t first, int64_t count) {
 Node slice_features(Graph & g, Node x, int64_t first, int64_t count) {
     Node y = ggml_cont(g.ctx(), ggml_view_2d(g.ctx(), x, count, x->ne[1], x->nb[1], size_t(first) * x->nb[0]));
     if (g.tape() && g.tape()->wants(x)) {
-        g.tape()->record(y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 0, first, dy); });
+        g.tape()->record(
+            y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 0, first, dy); });
     }
     return y;
 }
@@ -84,7 +87,7 @@ Node mean_rows(Graph & g, Node x, int64_t group) {
     ggml_context * ctx     = g.ctx();
     const int64_t  d       = x->ne[0];
     const int64_t  n       = x->ne[1] / group;
-    Node           grouped = ggml_reshape_3d(ctx, x, d, group, n); // [d, group, n]
+    Node           grouped = ggml_reshape_3d(ctx, x, d, group, n);           // [d, group, n]
     Node           sums    = ggml_sum_rows(ctx, transpose_copy(g, grouped)); // [1, d, n]
     Node           y       = ggml_scale(ctx, ggml_reshape_2d(ctx, sums, d, n), 1.0f / float(group));
     if (g.tape() && g.tape()->wants(x)) {

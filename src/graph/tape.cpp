@@ -11,18 +11,21 @@ void Tape::watch(Node leaf) {
     leaves_.push_back(leaf);
 }
 
-bool Tape::wants(const ggml_tensor * node) const { return node && (owns(node) || (outer_ && outer_->wants(node))); }
+bool Tape::wants(const ggml_tensor * node) const {
+    return node && (owns(node) || (outer_ && outer_->wants(node)));
+}
 
 void Tape::record(Node result, Rule rule) {
-    record(std::vector<Node>{result},
-           [rule = std::move(rule)](Graph & graph, const std::vector<Node> & gradients) { rule(graph, gradients.front()); });
+    record(std::vector<Node>{ result }, [rule = std::move(rule)](Graph & graph, const std::vector<Node> & gradients) {
+        rule(graph, gradients.front());
+    });
 }
 
 void Tape::record(std::vector<Node> results, RuleOfMany rule) {
     for (Node result : results) {
         wanted_[result] = true;
     }
-    entries_.push_back({std::move(results), std::move(rule)});
+    entries_.push_back({ std::move(results), std::move(rule) });
 }
 
 std::vector<Node> Tape::recorded() const {
@@ -60,14 +63,14 @@ void Tape::accumulate_slice(Graph & graph, Node node, int dim, int64_t first, No
         return;
     }
     graph.expand(gradient);
-    slices_[node].push_back({dim, first, gradient});
+    slices_[node].push_back({ dim, first, gradient });
 }
 
 // The gradient of `node` with everything that arrived; null when nothing did.
 Node Tape::settle(Graph & graph, Node node) {
-    const auto   found  = gradients_.find(node);
-    Node         sum    = found == gradients_.end() ? nullptr : found->second;
-    const auto   pieces = slices_.find(node);
+    const auto found  = gradients_.find(node);
+    Node       sum    = found == gradients_.end() ? nullptr : found->second;
+    const auto pieces = slices_.find(node);
     if (pieces == slices_.end()) {
         return sum;
     }
@@ -77,11 +80,12 @@ Node Tape::settle(Graph & graph, Node node) {
     std::stable_sort(slices.begin(), slices.end(), [](const Slice & a, const Slice & b) { return a.first < b.first; });
 
     // Into zeros a slice that meets no other is copied. Everything written in place is written into a node made here.
-    const int  dim  = slices.front().dim;
-    const bool copy = !sum && std::all_of(slices.begin(), slices.end(), [dim](const Slice & s) { return s.dim == dim; });
-    bool       own  = !sum;
-    int64_t    end  = 0;
-    sum             = sum ? sum : zeros_like(graph, node);
+    const int  dim = slices.front().dim;
+    const bool copy =
+        !sum && std::all_of(slices.begin(), slices.end(), [dim](const Slice & s) { return s.dim == dim; });
+    bool    own = !sum;
+    int64_t end = 0;
+    sum         = sum ? sum : zeros_like(graph, node);
     for (const Slice & slice : slices) {
         const size_t offset = size_t(slice.first) * node->nb[slice.dim];
         if (copy && slice.first >= end) {
@@ -145,7 +149,9 @@ Node Tape::rows_to_sum(Graph & graph, const std::vector<Node> & parts) {
     return copy;
 }
 
-bool Tape::is_one(const ggml_tensor * node) const { return (one_ && node == one_) || (outer_ && outer_->is_one(node)); }
+bool Tape::is_one(const ggml_tensor * node) const {
+    return (one_ && node == one_) || (outer_ && outer_->is_one(node));
+}
 
 void Tape::backward(Graph & graph, Node result, Node gradient) {
     graph.expand(result);
@@ -153,7 +159,7 @@ void Tape::backward(Graph & graph, Node result, Node gradient) {
         one_     = ggml_fill(graph.ctx(), result, 1.0f);
         gradient = one_;
     }
-    backward(graph, std::vector<Node>{result}, {gradient});
+    backward(graph, std::vector<Node>{ result }, { gradient });
 }
 
 void Tape::backward(Graph & graph, const std::vector<Node> & results, const std::vector<Node> & gradients) {

@@ -46,8 +46,8 @@ class Tape {
     // --- for operations only
 
     // Says that `result` was computed from watched things and how its gradient goes on.
-    void record(Node result, Rule rule);
-    void record(std::vector<Node> results, RuleOfMany rule);
+    void              record(Node result, Rule rule);
+    void              record(std::vector<Node> results, RuleOfMany rule);
     std::vector<Node> recorded() const; // all results so far, in order
 
     // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
@@ -97,19 +97,19 @@ class Tape {
     void build_product(Graph & graph, Node weight);
     Node rows_to_sum(Graph & graph, const std::vector<Node> & parts);
 
-    Tape *                                                     outer_;
-    bool                                                       host_kernels_;
-    Node                                                       one_ = nullptr;
-    std::vector<Entry>                                         entries_;
-    std::vector<Node>                                          leaves_;
-    std::unordered_map<const ggml_tensor *, bool>              wanted_;
-    std::unordered_map<const ggml_tensor *, Node>              gradients_;
+    Tape *                                                      outer_;
+    bool                                                        host_kernels_;
+    Node                                                        one_ = nullptr;
+    std::vector<Entry>                                          entries_;
+    std::vector<Node>                                           leaves_;
+    std::unordered_map<const ggml_tensor *, bool>               wanted_;
+    std::unordered_map<const ggml_tensor *, Node>               gradients_;
     std::unordered_map<const ggml_tensor *, std::vector<Slice>> slices_;
-    std::map<const ggml_tensor *, Product>                     products_;
-    std::vector<Node>                                          product_weights_; // in the order met
-    std::unordered_map<const ggml_tensor *, Node>              transposed_;
-    std::map<std::vector<Node>, Node>                          rows_to_sum_;
-    std::unordered_map<const ggml_tensor *, DroppedInput>      dropped_;
+    std::map<const ggml_tensor *, Product>                      products_;
+    std::vector<Node>                                           product_weights_; // in the order met
+    std::unordered_map<const ggml_tensor *, Node>               transposed_;
+    std::map<std::vector<Node>, Node>                           rows_to_sum_;
+    std::unordered_map<const ggml_tensor *, DroppedInput>       dropped_;
 };
 
 } // namespace penelope

@@ -23,12 +23,14 @@ PenelopeModules assemble_modules(const SidecarConfig & config, int64_t n_embd, c
 
 // The nodes have data after store.load(). Matrices keep their type; everything else is F32. Throws Error naming the tensor
 // that is missing or misshapen.
-PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd, WeightStore & store);
+PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd,
+                             WeightStore & store);
 
 // Modules with random values, for measuring without a file.
 PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store);
 
 // Runs the time network for t = 1 .. k_max and keeps its results in `store`, which is loaded by this call.
-std::vector<TimeStep> make_time_tables(const PenelopeModules & modules, const LatentShape & shape, const DeviceInfo & device, WeightStore & store);
+std::vector<TimeStep> make_time_tables(const PenelopeModules & modules, const LatentShape & shape,
+                                       const DeviceInfo & device, WeightStore & store);
 
 } // namespace penelope

@@ -35,7 +35,8 @@ std::string text_or_empty(const GgufReader & file, const char * key) {
 void check_sidecar_config(const SidecarConfig & config, const std::string & origin) {
     const auto fail = [&](const std::string & what) { throw Error(ErrorKind::format, origin + ": " + what); };
     if (config.version != k_version) {
-        throw Error(ErrorKind::unsupported, origin + ": sidecar version " + std::to_string(config.version) + " is not known",
+        throw Error(ErrorKind::unsupported,
+                    origin + ": sidecar version " + std::to_string(config.version) + " is not known",
                     "this program reads version " + std::to_string(k_version));
     }
     if (config.method != "penelope" && config.method != "coconut") {
@@ -45,10 +46,10 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.base.architecture.empty()) {
         fail("base.architecture is empty");
     }
-    const std::pair<const char *, uint32_t> common[] = {{"k_max", config.k_max},
-                                                        {"base.block_count", config.base.block_count},
-                                                        {"base.embedding_length", config.base.embedding_length},
-                                                        {"base.vocab_size", config.base.vocab_size}};
+    const std::pair<const char *, uint32_t> common[] = { { "k_max", config.k_max },
+                                                         { "base.block_count", config.base.block_count },
+                                                         { "base.embedding_length", config.base.embedding_length },
+                                                         { "base.vocab_size", config.base.vocab_size } };
     for (const auto & [name, value] : common) {
         if (value == 0 || value > k_largest_size) {
             fail(std::string(name) + " is " + std::to_string(value));
@@ -66,10 +67,10 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.method != "penelope") {
         return;
     }
-    const std::pair<const char *, uint32_t> sizes[] = {{"memory_count", config.n_memory},
-                                                       {"readout_count", config.n_readout},
-                                                       {"time_length", config.time_length},
-                                                       {"adapter_length", config.adapter_length}};
+    const std::pair<const char *, uint32_t> sizes[] = { { "memory_count", config.n_memory },
+                                                        { "readout_count", config.n_readout },
+                                                        { "time_length", config.time_length },
+                                                        { "adapter_length", config.adapter_length } };
     for (const auto & [name, value] : sizes) {
         if (value == 0 || value > k_largest_size) {
             fail(std::string(name) + " is " + std::to_string(value));
@@ -78,8 +79,9 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.interval_start >= config.interval_end || config.interval_end > config.base.block_count) {
         const std::string n_layers = std::to_string(config.base.block_count);
         throw Error(ErrorKind::format,
-                    origin + ": interval [" + std::to_string(config.interval_start) + ", " + std::to_string(config.interval_end) +
-                        ") does not lie in the " + n_layers + " layers of the base",
+                    origin + ": interval [" + std::to_string(config.interval_start) + ", " +
+                        std::to_string(config.interval_end) + ") does not lie in the " + n_layers +
+                        " layers of the base",
                     "an interval S:E needs 0 <= S < E <= " + n_layers);
     }
     if (config.transition != "gru" && config.transition != "overwrite") {
@@ -88,7 +90,8 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
 }
 
 bool is_sidecar(const GgufReader & file) {
-    return text_or_empty(file, keys::general_type) == "adapter" && text_or_empty(file, keys::adapter_type) == k_adapter_type;
+    return text_or_empty(file, keys::general_type) == "adapter" &&
+           text_or_empty(file, keys::adapter_type) == k_adapter_type;
 }
 
 bool is_bundle(const GgufReader & file) {
@@ -97,7 +100,8 @@ bool is_bundle(const GgufReader & file) {
 
 SidecarConfig read_sidecar_config(const GgufReader & file) {
     if (!is_sidecar(file) && !is_bundle(file)) {
-        throw Error(ErrorKind::format, file.path() + ": is not a Penelope sidecar", "penelope info tells what a file is");
+        throw Error(ErrorKind::format, file.path() + ": is not a Penelope sidecar",
+                    "penelope info tells what a file is");
     }
     SidecarConfig config;
     config.version         = file.get_u32(keys::penelope_version);
@@ -170,13 +174,18 @@ void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config) {
 }
 
 void remove_sidecar_keys(GgufWriter & writer) {
-    for (const char * key :
-         {keys::penelope_version, keys::penelope_method, keys::penelope_interval_start, keys::penelope_interval_end, keys::penelope_memory_count,
-          keys::penelope_readout_count, keys::penelope_time_length, keys::penelope_adapter_length, keys::penelope_transition,
-          keys::penelope_k_max, keys::penelope_k_default, keys::penelope_prompt_template, keys::penelope_answer_prefix, keys::penelope_task,
-          keys::penelope_base_name, keys::penelope_base_architecture, keys::penelope_base_block_count, keys::penelope_base_embedding_length,
-          keys::penelope_base_vocab_size, keys::penelope_base_tokens_sha256, keys::adapter_lora_alpha, keys::penelope_train_config,
-          keys::penelope_eval_results}) {
+    for (const char * key : { keys::penelope_version,          keys::penelope_method,
+                              keys::penelope_interval_start,   keys::penelope_interval_end,
+                              keys::penelope_memory_count,     keys::penelope_readout_count,
+                              keys::penelope_time_length,      keys::penelope_adapter_length,
+                              keys::penelope_transition,       keys::penelope_k_max,
+                              keys::penelope_k_default,        keys::penelope_prompt_template,
+                              keys::penelope_answer_prefix,    keys::penelope_task,
+                              keys::penelope_base_name,        keys::penelope_base_architecture,
+                              keys::penelope_base_block_count, keys::penelope_base_embedding_length,
+                              keys::penelope_base_vocab_size,  keys::penelope_base_tokens_sha256,
+                              keys::adapter_lora_alpha,        keys::penelope_train_config,
+                              keys::penelope_eval_results }) {
         writer.remove(key);
     }
 }
@@ -187,7 +196,7 @@ void write_bundle_identity(GgufWriter & writer) {
 
 std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d) {
     if (config.method == "coconut") {
-        return {{"coconut.token.rows", {d, 2}}}; // start, end
+        return { { "coconut.token.rows", { d, 2 } } }; // start, end
     }
     const int64_t m = config.n_memory;
     const int64_t q = config.n_readout;
@@ -195,33 +204,33 @@ std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, in
     const int64_t h = config.time_length;
     const int64_t b = config.adapter_length;
     return {
-        {"penelope.memory.anchor", {d, m}},
-        {"penelope.memory.group", {d, m}},
-        {"penelope.memory.step", {d, k}},
-        {"penelope.readout.anchor", {d, q}},
-        {"penelope.readout.step", {d, k}},
-        {"penelope.time.in.weight", {2, h}},
-        {"penelope.time.in.bias", {h}},
-        {"penelope.time.out.weight", {h, 2 * d + 1}}, // rows gamma (d), beta (d), s (1)
-        {"penelope.time.out.bias", {2 * d + 1}},
-        {"penelope.adapter.norm.weight", {d}},
-        {"penelope.adapter.norm.bias", {d}},
-        {"penelope.adapter.down.weight", {d, b}},
-        {"penelope.adapter.down.bias", {b}},
-        {"penelope.adapter.up.weight", {b, d}},
-        {"penelope.adapter.up.bias", {d}},
-        {"penelope.memory.gru.input.weight", {d, 3 * d}}, // rows r, z, n
-        {"penelope.memory.gru.input.bias", {3 * d}},
-        {"penelope.memory.gru.hidden.weight", {d, 3 * d}},
-        {"penelope.memory.gru.hidden.bias", {3 * d}},
-        {"penelope.readout.proj.norm.weight", {d}},
-        {"penelope.readout.proj.norm.bias", {d}},
-        {"penelope.readout.proj.weight", {d, q * d}},
-        {"penelope.readout.proj.bias", {q * d}},
-        {"penelope.readout.gru.input.weight", {d, 3 * d}},
-        {"penelope.readout.gru.input.bias", {3 * d}},
-        {"penelope.readout.gru.hidden.weight", {d, 3 * d}},
-        {"penelope.readout.gru.hidden.bias", {3 * d}},
+        { "penelope.memory.anchor", { d, m } },
+        { "penelope.memory.group", { d, m } },
+        { "penelope.memory.step", { d, k } },
+        { "penelope.readout.anchor", { d, q } },
+        { "penelope.readout.step", { d, k } },
+        { "penelope.time.in.weight", { 2, h } },
+        { "penelope.time.in.bias", { h } },
+        { "penelope.time.out.weight", { h, 2 * d + 1 } }, // rows gamma (d), beta (d), s (1)
+        { "penelope.time.out.bias", { 2 * d + 1 } },
+        { "penelope.adapter.norm.weight", { d } },
+        { "penelope.adapter.norm.bias", { d } },
+        { "penelope.adapter.down.weight", { d, b } },
+        { "penelope.adapter.down.bias", { b } },
+        { "penelope.adapter.up.weight", { b, d } },
+        { "penelope.adapter.up.bias", { d } },
+        { "penelope.memory.gru.input.weight", { d, 3 * d } }, // rows r, z, n
+        { "penelope.memory.gru.input.bias", { 3 * d } },
+        { "penelope.memory.gru.hidden.weight", { d, 3 * d } },
+        { "penelope.memory.gru.hidden.bias", { 3 * d } },
+        { "penelope.readout.proj.norm.weight", { d } },
+        { "penelope.readout.proj.norm.bias", { d } },
+        { "penelope.readout.proj.weight", { d, q * d } },
+        { "penelope.readout.proj.bias", { q * d } },
+        { "penelope.readout.gru.input.weight", { d, 3 * d } },
+        { "penelope.readout.gru.input.bias", { 3 * d } },
+        { "penelope.readout.gru.hidden.weight", { d, 3 * d } },
+        { "penelope.readout.gru.hidden.bias", { 3 * d } },
     };
 }
 
@@ -237,8 +246,9 @@ void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config
     std::set<std::string> known;
     const auto            check_values = [&](const GgufTensor & tensor) {
         if (!all_finite(tensor)) {
-            throw Error(ErrorKind::format, file.path() + ": tensor " + in_quotes(tensor.name) + " holds a value that is not finite",
-                        "the file is damaged, or training diverged");
+            throw Error(ErrorKind::format,
+                                   file.path() + ": tensor " + in_quotes(tensor.name) + " holds a value that is not finite",
+                                   "the file is damaged, or training diverged");
         }
     };
     for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
@@ -250,27 +260,28 @@ void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config
             std::string partner = tensor.name;
             partner.back()      = partner.back() == 'a' ? 'b' : 'a';
             if (!file.find_tensor(partner)) {
-                throw Error(ErrorKind::format, file.path() + ": tensor " + in_quotes(partner) + " is missing, its partner is there");
+                throw Error(ErrorKind::format,
+                            file.path() + ": tensor " + in_quotes(partner) + " is missing, its partner is there");
             }
             if (config.lora_alpha <= 0) {
                 throw Error(ErrorKind::format, file.path() + ": has LoRA pairs but no " + keys::adapter_lora_alpha);
             }
             check_values(tensor);
         } else if (!known.count(tensor.name) && (is_module_tensor(tensor.name) || !is_bundle(file))) {
-            throw Error(ErrorKind::format, file.path() + ": tensor " + in_quotes(tensor.name) + " does not belong into a sidecar of method " +
-                                               config.method);
+            throw Error(ErrorKind::format, file.path() + ": tensor " + in_quotes(tensor.name) +
+                                               " does not belong into a sidecar of method " + config.method);
         }
     }
 }
 
 BaseFacts read_base_facts(const GgufReader & base) {
     BaseFacts facts;
-    facts.name               = text_or_empty(base, keys::general_name);
-    facts.architecture       = base.get_str(keys::general_architecture);
-    facts.block_count        = base.get_u32(keys::arch(facts.architecture, keys::block_count));
-    facts.embedding_length   = base.get_u32(keys::arch(facts.architecture, keys::embedding_length));
-    const uint32_t mtp       = base.find_u32(keys::arch(facts.architecture, keys::nextn_predict_layers)).value_or(0);
-    facts.block_count       -= std::min(mtp, facts.block_count); // layers that only predict further tokens are not ours
+    facts.name             = text_or_empty(base, keys::general_name);
+    facts.architecture     = base.get_str(keys::general_architecture);
+    facts.block_count      = base.get_u32(keys::arch(facts.architecture, keys::block_count));
+    facts.embedding_length = base.get_u32(keys::arch(facts.architecture, keys::embedding_length));
+    const uint32_t mtp     = base.find_u32(keys::arch(facts.architecture, keys::nextn_predict_layers)).value_or(0);
+    facts.block_count -= std::min(mtp, facts.block_count); // layers that only predict further tokens are not ours
     if (base.has(keys::tokenizer_tokens)) {
         const auto tokens   = base.get_str_array(keys::tokenizer_tokens);
         facts.vocab_size    = uint32_t(tokens.size());

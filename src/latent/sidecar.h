@@ -20,12 +20,12 @@ class GgufWriter;
 
 // What a sidecar remembers of its base, and what a base file says of itself.
 struct BaseFacts {
-    std::string name;             // for people, never compared
+    std::string name; // for people, never compared
     std::string architecture;
     uint32_t    block_count      = 0;
     uint32_t    embedding_length = 0;
     uint32_t    vocab_size       = 0;
-    std::string tokens_sha256;    // of the vocabulary, see text/tokenizer_data.h; may be empty in a sidecar
+    std::string tokens_sha256; // of the vocabulary, see text/tokenizer_data.h; may be empty in a sidecar
 };
 
 struct SidecarConfig {
@@ -37,16 +37,16 @@ struct SidecarConfig {
     uint32_t    n_readout       = 2;          // q
     uint32_t    k_max           = 8;
     uint32_t    k_default       = 6;
-    uint32_t    time_length     = 1024;       // h
-    uint32_t    adapter_length  = 256;        // b
-    std::string transition      = "gru";      // or "overwrite"
+    uint32_t    time_length     = 1024;  // h
+    uint32_t    adapter_length  = 256;   // b
+    std::string transition      = "gru"; // or "overwrite"
     std::string prompt_template = "{question}\n";
     std::string answer_prefix   = "### ";
     std::string task;
-    float       lora_alpha      = 0;          // 0: the file holds no LoRA pairs
+    float       lora_alpha = 0; // 0: the file holds no LoRA pairs
     BaseFacts   base;
-    std::string train_config;                 // JSON, may be empty
-    std::string eval_results;                 // JSON, may be empty
+    std::string train_config; // JSON, may be empty
+    std::string eval_results; // JSON, may be empty
 };
 
 // Interval, module sizes and transition only exist for "penelope"; the other keys for both methods. Throws Error(format)

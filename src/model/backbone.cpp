@@ -14,7 +14,8 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
             const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
-            x = checkpoint(g, [&g, &model, il, x, rows, &kv, own]() { return llama_layer(g, model, il, x, rows, kv, own.get()); });
+            x              = checkpoint(
+                             g, [&g, &model, il, x, rows, &kv, own]() { return llama_layer(g, model, il, x, rows, kv, own.get()); });
         } else {
             x = llama_layer(g, model, il, x, rows, kv, kept);
         }

@@ -112,9 +112,8 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
         if (m.runs.size() == 1) {
             latency.sd = chosen_score(m.runs.front(), m.label).latency_sd;
         }
-        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " +
-                values_of(m, depth_text) + " | " +
-                with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
+        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " + values_of(m, depth_text) +
+                " | " + with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
                 fixed(spread_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
                 fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
                 with_spread(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
@@ -389,7 +388,8 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
         for (Evaluation & evaluation : read_evaluations(input.path)) {
             const Evaluation & first = methods.front().runs.empty() ? evaluation : methods.front().runs.front();
             if (!same_questions(first, evaluation)) {
-                throw Error(ErrorKind::format, input.path + ": was scored on other questions than the results before it",
+                throw Error(ErrorKind::format,
+                            input.path + ": was scored on other questions than the results before it",
                             "a report compares results on one set of questions");
             }
             method->runs.push_back(std::move(evaluation));

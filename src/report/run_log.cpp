@@ -54,7 +54,8 @@ RunLog read_run_log(const std::string & folder) {
         read_line(parse_json_line(text, where), where, log, tokens);
     }
     if (log.loss.empty()) {
-        throw Error(ErrorKind::format, path + ": holds no update yet", "leave the run out, or let it go on with penelope train --resume");
+        throw Error(ErrorKind::format, path + ": holds no update yet",
+                    "leave the run out, or let it go on with penelope train --resume");
     }
     log.tokens_per_second = log.seconds > 0 ? tokens / log.seconds : 0;
     return log;

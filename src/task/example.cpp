@@ -119,7 +119,8 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
             continue;
         }
         const std::string where = name + " line " + std::to_string(n_lines);
-        examples.push_back({ to_example(parse_json_line(line, where, format_hint), stem, examples.size(), where), where });
+        examples.push_back(
+            { to_example(parse_json_line(line, where, format_hint), stem, examples.size(), where), where });
     }
     return examples;
 }

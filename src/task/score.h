@@ -18,7 +18,7 @@ struct Prediction {
     int         n_tokens           = 0;  // end token included
     double      latency_ms         = -1; // negative: this question was not timed
     int         layer_applications = 0;
-    std::string finish_reason;           // "length": it was cut off
+    std::string finish_reason; // "length": it was cut off
 };
 
 // The questions of one depth.

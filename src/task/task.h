@@ -19,16 +19,16 @@ struct DepthRange {
 
 // What depth means: nested operators (listops), hops of the shortest path (prosqa), hops of the proof (prontoqa).
 struct DatasetOptions {
-    uint64_t                        seed = 0;
-    size_t                          n_train;
-    size_t                          n_valid;
-    size_t                          n_test;
-    DepthRange                      depth; // of train and valid
-    DepthRange                      test_depth;
-    std::vector<std::string>        operators;      // listops: those to draw from; empty: all
-    double                          branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
-    int                             max_steps = -1; // listops: transitions kept in a trace, -1 = all
-    std::unordered_set<std::string> excluded;       // question hashes that must not be generated (see task/question.h)
+    uint64_t                 seed = 0;
+    size_t                   n_train;
+    size_t                   n_valid;
+    size_t                   n_test;
+    DepthRange               depth; // of train and valid
+    DepthRange               test_depth;
+    std::vector<std::string> operators;       // listops: those to draw from; empty: all
+    double                   branch_p  = 0;   // listops: chance that a digit argument becomes an operator of its own
+    int                      max_steps = -1;  // listops: transitions kept in a trace, -1 = all
+    std::unordered_set<std::string> excluded; // question hashes that must not be generated (see task/question.h)
 };
 
 struct Dataset {

@@ -28,6 +28,8 @@ std::vector<size_t> BatchOrder::batch(int64_t update) {
     return examples;
 }
 
-double BatchOrder::epochs(int64_t update) const { return double(update) * double(batch_size_) / double(n_examples_); }
+double BatchOrder::epochs(int64_t update) const {
+    return double(update) * double(batch_size_) / double(n_examples_);
+}
 
 } // namespace penelope

@@ -22,23 +22,24 @@ constexpr const char * kSettingsKey = "penelope.checkpoint.settings"; // str, JS
 using Part = Optimizer::Part;
 
 std::vector<std::pair<Part, const char *>> parts_of(CheckpointParts parts) {
-    std::vector<std::pair<Part, const char *>> list{{Part::weights, ".weights"}};
+    std::vector<std::pair<Part, const char *>> list{ { Part::weights, ".weights" } };
     if (parts == CheckpointParts::weights_and_moments) {
-        list.push_back({Part::first_moments, ".first_moments"});
-        list.push_back({Part::second_moments, ".second_moments"});
+        list.push_back({ Part::first_moments, ".first_moments" });
+        list.push_back({ Part::second_moments, ".second_moments" });
     }
     return list;
 }
 
 } // namespace
 
-void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts) {
+void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
+                     CheckpointParts parts) {
     const OrderedJson counts{
-        {"update", state.update},
-        {"scored", state.scored},
-        {"optimizer_steps", optimizer.n_steps()},
-        {"best", {{"update", state.best.update}, {"exact", state.best.exact}, {"loss", state.best.loss}}},
-        {"seconds", state.seconds},
+        { "update", state.update },
+        { "scored", state.scored },
+        { "optimizer_steps", optimizer.n_steps() },
+        { "best", { { "update", state.best.update }, { "exact", state.best.exact }, { "loss", state.best.loss } } },
+        { "seconds", state.seconds },
     };
     GgufWriter writer(path, true);
     writer.set_str(keys::general_type, kFileType);
@@ -46,7 +47,7 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
     writer.set_str(kSettingsKey, state.settings);
     for (int group = 0; group < optimizer.n_groups(); group++) {
         for (const auto & [part, suffix] : parts_of(parts)) {
-            writer.add_tensor(optimizer.group_name(group) + suffix, GGML_TYPE_F32, {optimizer.n_flat(group)});
+            writer.add_tensor(optimizer.group_name(group) + suffix, GGML_TYPE_F32, { optimizer.n_flat(group) });
         }
     }
     writer.begin_data();
@@ -76,7 +77,8 @@ RunState load_checkpoint(const std::string & path, Optimizer & optimizer, Checkp
     state.settings    = file.get_str(kSettingsKey);
     for (int group = 0; group < optimizer.n_groups(); group++) {
         for (const auto & [part, suffix] : parts_of(parts)) {
-            const GgufTensor & tensor = file.get_tensor(optimizer.group_name(group) + suffix, {optimizer.n_flat(group)});
+            const GgufTensor & tensor =
+                file.get_tensor(optimizer.group_name(group) + suffix, { optimizer.n_flat(group) });
             optimizer.write(group, part, read_f32(file, tensor));
         }
     }

@@ -17,17 +17,18 @@ struct BestScore {
 };
 
 struct RunState {
-    int64_t     update = 0;   // updates done
-    int64_t     scored = 0;   // last update that was validated
+    int64_t     update = 0; // updates done
+    int64_t     scored = 0; // last update that was validated
     BestScore   best;
-    double      seconds = 0;  // spent training so far
-    std::string settings;     // JSON; a run is only continued under the same
+    double      seconds = 0; // spent training so far
+    std::string settings;    // JSON; a run is only continued under the same
 };
 
 enum class CheckpointParts { weights, weights_and_moments };
 
 // Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays.
-void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts);
+void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
+                     CheckpointParts parts);
 
 // Throws Error(format) naming the tensor or field that is missing or does not fit the optimizer.
 RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts);

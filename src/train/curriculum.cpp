@@ -6,7 +6,7 @@ namespace penelope {
 
 Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     if (n_blocks == 0) {
-        stages_.push_back({1, n_updates, 0, 0, true});
+        stages_.push_back({ 1, n_updates, 0, 0, true });
         return;
     }
     const int64_t n_staged = n_updates / 2;
@@ -14,15 +14,16 @@ Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     for (int u = 1; u <= n_blocks; u++) {
         const int64_t last = n_updates * u / (2 * n_blocks);
         if (last >= first) {
-            stages_.push_back({first, last, std::min(u, depth), u, false});
+            stages_.push_back({ first, last, std::min(u, depth), u, false });
         }
         first = last + 1;
     }
-    stages_.push_back({n_staged + 1, n_updates, depth, kAnswerOnly, true});
+    stages_.push_back({ n_staged + 1, n_updates, depth, kAnswerOnly, true });
 }
 
 const Stage & Curriculum::at(int64_t update) const {
-    const auto found = std::find_if(stages_.begin(), stages_.end(), [update](const Stage & stage) { return update <= stage.last; });
+    const auto found =
+        std::find_if(stages_.begin(), stages_.end(), [update](const Stage & stage) { return update <= stage.last; });
     return found == stages_.end() ? stages_.back() : *found;
 }
 

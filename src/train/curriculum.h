@@ -12,10 +12,10 @@
 namespace penelope {
 
 struct Stage {
-    int64_t first = 0;       // updates first .. last, counted from 1
-    int64_t last  = 0;
-    int     n_steps  = 0;    // K
-    int     n_latent = 0;    // u; kAnswerOnly: no step is left in the target
+    int64_t first    = 0; // updates first .. last, counted from 1
+    int64_t last     = 0;
+    int     n_steps  = 0; // K
+    int     n_latent = 0; // u; kAnswerOnly: no step is left in the target
     bool    is_final = false;
 
     int64_t n_updates() const { return last - first + 1; }

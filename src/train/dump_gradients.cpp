@@ -7,7 +7,7 @@ namespace penelope {
 
 void write_gradients(const TrainedModel & model, double loss, float scale, const std::string & path, bool force) {
     SafetensorsWriter writer(path, force);
-    writer.add_tensor("loss", SafetensorsType::f32, {1});
+    writer.add_tensor("loss", SafetensorsType::f32, { 1 });
     const auto for_each_parameter = [&](const auto & visit) {
         for (const TrainableGroup & group : model.groups()) {
             for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
@@ -16,13 +16,15 @@ void write_gradients(const TrainedModel & model, double loss, float scale, const
         }
     };
     for_each_parameter([&](const ParameterGroup::Parameter & parameter) {
-        writer.add_tensor(exchange_name(parameter.name), SafetensorsType::f32, {parameter.ne.rbegin(), parameter.ne.rend()});
+        writer.add_tensor(exchange_name(parameter.name), SafetensorsType::f32,
+                          { parameter.ne.rbegin(), parameter.ne.rend() });
     });
     writer.begin_data();
     const float value = float(loss);
     writer.write(&value, sizeof(value));
     for_each_parameter([&](const ParameterGroup::Parameter & parameter) {
-        std::vector<float> values = exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+        std::vector<float> values =
+            exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
         for (float & number : values) {
             number /= scale;
         }

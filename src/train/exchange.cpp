@@ -15,7 +15,7 @@ struct Half {
 
 Half split(const std::string & parameter) {
     const size_t dot = parameter.rfind(".lora_");
-    return dot == std::string::npos ? Half{parameter, ""} : Half{parameter.substr(0, dot), parameter.substr(dot)};
+    return dot == std::string::npos ? Half{ parameter, "" } : Half{ parameter.substr(0, dot), parameter.substr(dot) };
 }
 
 } // namespace
@@ -37,7 +37,8 @@ std::string exchange_name(const std::string & parameter) {
     return name.substr(0, name.rfind('.')) + (half.suffix == ".lora_a" ? ".lora_A.weight" : ".lora_B.weight");
 }
 
-std::vector<float> exchange_values(const std::string & parameter, const ModelConfig & config, std::vector<float> values) {
+std::vector<float> exchange_values(const std::string & parameter, const ModelConfig & config,
+                                   std::vector<float> values) {
     const Half          half   = split(parameter);
     uint32_t            layer  = 0;
     const LlamaModule * module = find_gguf_module(half.base, layer);

@@ -13,6 +13,7 @@ namespace penelope {
 std::string exchange_name(const std::string & parameter);
 
 // Values of a parameter with the rows of the q and k projections in Hugging Face's order.
-std::vector<float> exchange_values(const std::string & parameter, const ModelConfig & config, std::vector<float> values);
+std::vector<float> exchange_values(const std::string & parameter, const ModelConfig & config,
+                                   std::vector<float> values);
 
 } // namespace penelope

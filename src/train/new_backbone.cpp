@@ -35,7 +35,7 @@ std::vector<NewTensor> tensors_of(const NewBackbone & shape) {
     const int64_t          d        = c.n_embd;
     const double           residual = 1.0 / std::sqrt(2.0 * c.n_layer);
     std::vector<NewTensor> tensors;
-    const auto matrix = [&](const std::string & name, int64_t n_in, int64_t n_out, double scale = 1.0) {
+    const auto             matrix = [&](const std::string & name, int64_t n_in, int64_t n_out, double scale = 1.0) {
         tensors.push_back({ name, { n_in, n_out }, scale / std::sqrt(double(n_in)) });
     };
     const auto norm = [&](const std::string & name) { tensors.push_back({ name, { d }, 0 }); };
@@ -67,7 +67,8 @@ class ShapeTable {
         try {
             table_ = toml::parse_file(path);
         } catch (const toml::parse_error & error) {
-            throw Error(ErrorKind::format, path + ": line " + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
+            throw Error(ErrorKind::format, path + ": line " + std::to_string(error.source().begin.line) + ": " +
+                                               std::string(error.description()));
         }
     }
 
@@ -84,8 +85,8 @@ class ShapeTable {
     }
 
     double number(const char * key, double fallback, double low, double high) {
-        const toml::node * node = take(key);
-        const auto value = node ? node->value<double>() : std::optional<double>(fallback);
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value<double>() : std::optional<double>(fallback);
         if (!value || !(*value >= low && *value <= high)) {
             fail(key, "a number from " + std::to_string(low) + " to " + std::to_string(high));
         }
@@ -93,8 +94,8 @@ class ShapeTable {
     }
 
     bool flag(const char * key, bool fallback) {
-        const toml::node * node = take(key);
-        const auto value = node ? node->value_exact<bool>() : std::optional<bool>(fallback);
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value_exact<bool>() : std::optional<bool>(fallback);
         if (!value) {
             fail(key, "true or false");
         }
@@ -102,8 +103,8 @@ class ShapeTable {
     }
 
     std::string text(const char * key) {
-        const toml::node * node = take(key);
-        const auto value = node ? node->value_exact<std::string>() : std::nullopt;
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value_exact<std::string>() : std::nullopt;
         if (!value || value->empty()) {
             fail(key, "a text");
         }
@@ -137,20 +138,20 @@ class ShapeTable {
 } // namespace
 
 NewBackbone read_backbone_shape(const std::string & path) {
-    ShapeTable   table(path);
-    NewBackbone  shape;
+    ShapeTable    table(path);
+    NewBackbone   shape;
     ModelConfig & c = shape.config;
-    c.architecture = "llama";
-    c.name         = table.text("name");
-    c.n_layer      = table.integer("layers", std::nullopt, 1, 1024);
-    c.n_embd       = table.integer("width", std::nullopt, 8, 1 << 16);
-    c.n_head       = table.integer("heads", std::nullopt, 1, 1024);
-    c.n_head_kv    = table.integer("kv-heads", c.n_head, 1, 1024);
-    c.n_ff         = table.integer("ffn", std::nullopt, 8, 1 << 18);
-    c.n_ctx_train  = table.integer("context", std::nullopt, 8, 1 << 20);
-    c.rope_base    = float(table.number("rope-base", 10000.0, 1.0, 1e9));
-    c.rms_eps      = kRmsEps;
-    shape.tied     = table.flag("tied", true);
+    c.architecture  = "llama";
+    c.name          = table.text("name");
+    c.n_layer       = table.integer("layers", std::nullopt, 1, 1024);
+    c.n_embd        = table.integer("width", std::nullopt, 8, 1 << 16);
+    c.n_head        = table.integer("heads", std::nullopt, 1, 1024);
+    c.n_head_kv     = table.integer("kv-heads", c.n_head, 1, 1024);
+    c.n_ff          = table.integer("ffn", std::nullopt, 8, 1 << 18);
+    c.n_ctx_train   = table.integer("context", std::nullopt, 8, 1 << 20);
+    c.rope_base     = float(table.number("rope-base", 10000.0, 1.0, 1e9));
+    c.rms_eps       = kRmsEps;
+    shape.tied      = table.flag("tied", true);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
         table.fail("heads", "a number that cuts the width into even parts");

@@ -23,7 +23,8 @@ std::vector<int32_t> CotObjective::row_tokens(const Minibatch & batch) const {
     return ids;
 }
 
-Node CotObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const {
+Node CotObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                         StepInputs & inputs) const {
     std::vector<Stretch> sequences, predicting;
     std::vector<int32_t> index;
     int                  first = 0; // row of the sequence in the matrix
@@ -46,6 +47,8 @@ Node CotObjective::build(Graph & g, const Backbone & model, const Minibatch & ba
     return run_layers(g, model, 0, model.config.n_layer, tokens, rows, inputs.kv(), &kept);
 }
 
-int CotObjective::n_layer_applications(const Backbone & model, int) const { return model.config.n_layer; }
+int CotObjective::n_layer_applications(const Backbone & model, int) const {
+    return model.config.n_layer;
+}
 
 } // namespace penelope

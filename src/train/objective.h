@@ -23,11 +23,12 @@ class Objective {
     // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded row_tokens(). Gives the residual stream after
     // the last layer at the rows that predict the targets, sequence after sequence: [n_embd, n_targets]. Only the lengths in
     // `batch` and its depth are looked at.
-    virtual Node build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const = 0;
+    virtual Node build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                       StepInputs & inputs) const = 0;
 
     // Sequential layer applications and stretches of rows of a minibatch, for the size of the graph.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
-    virtual int n_stretches(int n_examples) const = 0;
+    virtual int n_stretches(int n_examples) const                               = 0;
 };
 
 // Visible chain of thought: the target follows the prompt, and every target token is predicted from what stands before it.
@@ -35,7 +36,8 @@ class CotObjective : public Objective {
   public:
     std::string          name() const override { return "cot"; }
     std::vector<int32_t> row_tokens(const Minibatch & batch) const override;
-    Node                 build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const override;
+    Node                 build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                               StepInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
     int                  n_stretches(int n_examples) const override { return n_examples; }
 };
@@ -46,7 +48,8 @@ class PenelopeObjective : public Objective {
     PenelopeObjective(const PenelopeModules & modules, const LatentShape & shape) : modules_(modules), shape_(shape) {}
 
     std::string name() const override { return "penelope"; }
-    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const override;
+    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                      StepInputs & inputs) const override;
     int         n_layer_applications(const Backbone & model, int n_steps) const override;
     int         n_stretches(int n_examples) const override { return 3 * n_examples; }
 
@@ -61,7 +64,8 @@ class CoconutObjective : public Objective {
     explicit CoconutObjective(Node token_rows) : token_rows_(token_rows) {} // [n_embd, 2]: start, end
 
     std::string name() const override { return "coconut"; }
-    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const override;
+    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                      StepInputs & inputs) const override;
     int         n_layer_applications(const Backbone & model, int n_steps) const override;
     int         n_stretches(int n_examples) const override { return 2 * n_examples; }
 

@@ -5,10 +5,11 @@
 
 namespace penelope {
 
-Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const {
+Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                             StepInputs & inputs) const {
     const int                         n = batch.n_examples();
     std::vector<Stretch>              first, starts, predicting;
-    std::vector<std::vector<Stretch>> thoughts{size_t(batch.n_steps)};
+    std::vector<std::vector<Stretch>> thoughts{ size_t(batch.n_steps) };
     int                               n_prompt_rows = 0;
     for (int b = 0; b < n; b++) {
         const int n_prompt = int(batch.examples[size_t(b)].prompt.size());
@@ -33,8 +34,9 @@ Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch 
     kept.positions = start_rows.positions;
     kept.segments  = start_rows.segments;
 
-    Node    prompt = slice_rows(g, tokens, 0, n_prompt_rows);
-    coconut_passes(g, model, prompt, slice_rows(g, token_rows_, 0, 1), n, first_rows.rows(), kept, thought_rows, inputs.kv());
+    Node prompt = slice_rows(g, tokens, 0, n_prompt_rows);
+    coconut_passes(g, model, prompt, slice_rows(g, token_rows_, 0, 1), n, first_rows.rows(), kept, thought_rows,
+                   inputs.kv());
 
     // [end; targets without their last] of every sequence
     Node              end = slice_rows(g, token_rows_, 1, 1);
@@ -52,6 +54,8 @@ Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch 
     return run_layers(g, model, 0, model.config.n_layer, concat_rows(g, parts), rows, inputs.kv());
 }
 
-int CoconutObjective::n_layer_applications(const Backbone & model, int n_steps) const { return (n_steps + 2) * model.config.n_layer; }
+int CoconutObjective::n_layer_applications(const Backbone & model, int n_steps) const {
+    return (n_steps + 2) * model.config.n_layer;
+}
 
 } // namespace penelope

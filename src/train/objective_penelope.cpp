@@ -5,7 +5,8 @@
 
 namespace penelope {
 
-Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens, StepInputs & inputs) const {
+Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                              StepInputs & inputs) const {
     const int            n       = batch.n_examples();
     const int            n_inter = shape_.n_interface();
     std::vector<Stretch> prompts, interfaces, targets, memory, predicting;
@@ -50,11 +51,13 @@ Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch
 
     std::vector<TimeStep> steps;
     if (batch.n_steps > 0) {
-        steps = time_network(g, modules_, shape_, inputs.matrix(g, "time", 2, batch.n_steps, time_coordinates(shape_, batch.n_steps)));
+        steps = time_network(g, modules_, shape_,
+                             inputs.matrix(g, "time", 2, batch.n_steps, time_coordinates(shape_, batch.n_steps)));
     }
     Node prompt = slice_rows(g, tokens, 0, n_prompt_rows);
     Node target = n_target_rows ? slice_rows(g, tokens, n_prompt_rows, n_target_rows) : nullptr;
-    return build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv()).kept;
+    return build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv())
+        .kept;
 }
 
 int PenelopeObjective::n_layer_applications(const Backbone & model, int n_steps) const {

@@ -16,7 +16,9 @@ constexpr int64_t kRow = 1024;
 // Parameters start where every device lets a tensor start: 256 bytes.
 constexpr int64_t kAlign = 64;
 
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+int64_t round_up(int64_t n, int64_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
 
 int64_t flat_size(const ParameterGroup & group) {
     int64_t n = 0;
@@ -26,7 +28,8 @@ int64_t flat_size(const ParameterGroup & group) {
     return round_up(n, kRow);
 }
 
-Node place(ggml_context * ctx, ggml_backend_buffer_t buffer, char * address, const std::vector<int64_t> & ne, const std::string & name) {
+Node place(ggml_context * ctx, ggml_backend_buffer_t buffer, char * address, const std::vector<int64_t> & ne,
+           const std::string & name) {
     Node node = ggml_new_tensor(ctx, GGML_TYPE_F32, int(ne.size()), ne.data());
     ggml_set_name(node, name.c_str());
     ggml_backend_tensor_alloc(buffer, node, address);
@@ -49,7 +52,9 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
     ctx_ = new_tensor_context(n_tensors);
     buffer_.reset(ggml_backend_buft_alloc_buffer(backend.buffer_type(), n_buffer));
     if (!buffer_) {
-        throw Error(ErrorKind::memory, "weights, gradients and moments: cannot be allocated on " + backend.device().name, "train fewer parameters");
+        throw Error(ErrorKind::memory,
+                    "weights, gradients and moments: cannot be allocated on " + backend.device().name,
+                    "train fewer parameters");
     }
     ggml_backend_buffer_clear(buffer_.get(), 0);
 
@@ -60,9 +65,9 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
         return node;
     };
     for (const ParameterGroup & given : groups) {
-        const int64_t n = flat_size(given);
-        const std::vector<int64_t> ne = {kRow, n / kRow};
-        Group group{};
+        const int64_t              n  = flat_size(given);
+        const std::vector<int64_t> ne = { kRow, n / kRow };
+        Group                      group{};
         group.name      = given.name;
         group.decay     = given.decay;
         group.n_rows    = n / kRow;
@@ -70,15 +75,17 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
         group.gradients = next(ne, n, given.name + ".gradients");
         group.m         = next(ne, n, given.name + ".first_moments");
         group.v         = next(ne, n, given.name + ".second_moments");
-        group.settings  = next({7}, kAlign, given.name + ".settings");
+        group.settings  = next({ 7 }, kAlign, given.name + ".settings");
         ggml_set_param(group.weights);
 
         int64_t offset = 0;
         for (const ParameterGroup::Parameter & parameter : given.parameters) {
             const size_t bytes = size_t(offset) * sizeof(float);
             Slot         slot{};
-            slot.weight   = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.weights->data) + bytes, parameter.ne, parameter.name);
-            slot.gradient = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.gradients->data) + bytes, parameter.ne, parameter.name);
+            slot.weight   = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.weights->data) + bytes,
+                                  parameter.ne, parameter.name);
+            slot.gradient = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.gradients->data) + bytes,
+                                  parameter.ne, parameter.name);
             GGML_ASSERT(by_name_.emplace(parameter.name, slots_.size()).second);
             slots_.push_back(slot);
             offset = round_up(offset + n_elements(parameter.ne), kAlign);
@@ -100,13 +107,21 @@ const Optimizer::Slot & Optimizer::slot(const std::string & name) const {
     return slots_[found->second];
 }
 
-Node Optimizer::parameter(const std::string & name) const { return slot(name).weight; }
+Node Optimizer::parameter(const std::string & name) const {
+    return slot(name).weight;
+}
 
-std::vector<float> Optimizer::values(const std::string & name) const { return get_node(slot(name).weight); }
+std::vector<float> Optimizer::values(const std::string & name) const {
+    return get_node(slot(name).weight);
+}
 
-void Optimizer::set_values(const std::string & name, const std::vector<float> & values) { set_node(slot(name).weight, values); }
+void Optimizer::set_values(const std::string & name, const std::vector<float> & values) {
+    set_node(slot(name).weight, values);
+}
 
-std::vector<float> Optimizer::gradient(const std::string & name) const { return get_node(slot(name).gradient); }
+std::vector<float> Optimizer::gradient(const std::string & name) const {
+    return get_node(slot(name).gradient);
+}
 
 int64_t Optimizer::n_parameters() const {
     int64_t n = 0;
@@ -125,7 +140,8 @@ void Optimizer::watch(Tape & tape) const {
 void Optimizer::collect(Graph & graph, const Tape & tape) const {
     for (const Slot & slot : slots_) {
         Node gradient = tape.gradient(slot.weight);
-        graph.expand(gradient ? ggml_cpy(graph.ctx(), gradient, slot.gradient) : ggml_fill_inplace(graph.ctx(), slot.gradient, 0.0f));
+        graph.expand(gradient ? ggml_cpy(graph.ctx(), gradient, slot.gradient)
+                              : ggml_fill_inplace(graph.ctx(), slot.gradient, 0.0f));
     }
 }
 
@@ -138,10 +154,11 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
     }
     const double norm = std::sqrt(squares) / gradient_scale;
     if (!std::isfinite(norm)) {
-        return {norm, false};
+        return { norm, false };
     }
-    const double clipped = clip > 0.0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0; // as torch.nn.utils.clip_grad_norm_ does
-    const float  factor  = float(clipped / gradient_scale);
+    const double clipped =
+        clip > 0.0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0; // as torch.nn.utils.clip_grad_norm_ does
+    const float factor = float(clipped / gradient_scale);
 
     n_steps_++;
     // The operation takes its moments with these roundings, so the corrections of their start have to use them too.
@@ -149,17 +166,17 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
     const float  beta2    = float(config_.beta2);
     const double correct1 = 1.0 / (1.0 - std::pow(double(beta1), double(n_steps_)));
     const double correct2 = 1.0 / (1.0 - std::pow(double(beta2), double(n_steps_)));
-    Graph update(4 * n_groups() + 4);
+    Graph        update(4 * n_groups() + 4);
     for (size_t i = 0; i < groups_.size(); i++) {
         const Group & group = groups_[i];
-        set_node(group.settings, std::vector<float>{float(rates[i]), beta1, beta2, float(config_.eps), float(group.decay),
-                                                    float(correct1), float(correct2)});
+        set_node(group.settings, std::vector<float>{ float(rates[i]), beta1, beta2, float(config_.eps),
+                                                     float(group.decay), float(correct1), float(correct2) });
         Node gradients = factor == 1.0f ? group.gradients : ggml_scale_inplace(update.ctx(), group.gradients, factor);
         update.expand(ggml_opt_step_adamw(update.ctx(), group.weights, gradients, group.m, group.v, group.settings));
     }
     update.allocate(backend_);
     update.compute(backend_);
-    return {norm, true};
+    return { norm, true };
 }
 
 Node Optimizer::flat(int group, Part part) const {
@@ -167,13 +184,16 @@ Node Optimizer::flat(int group, Part part) const {
     return part == Part::weights ? g.weights : part == Part::first_moments ? g.m : g.v;
 }
 
-std::vector<float> Optimizer::read(int group, Part part) const { return get_node(flat(group, part)); }
+std::vector<float> Optimizer::read(int group, Part part) const {
+    return get_node(flat(group, part));
+}
 
 void Optimizer::write(int group, Part part, const std::vector<float> & values) {
     Node node = flat(group, part);
     if (int64_t(values.size()) != ggml_nelements(node)) {
-        throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint holds " + std::to_string(values.size()) +
-                    " numbers, expected " + std::to_string(ggml_nelements(node)));
+        throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint holds " +
+                                           std::to_string(values.size()) + " numbers, expected " +
+                                           std::to_string(ggml_nelements(node)));
     }
     set_node(node, values);
 }
@@ -186,6 +206,8 @@ void Optimizer::reset_moments() {
     n_steps_ = 0;
 }
 
-size_t Optimizer::n_bytes() const { return ggml_backend_buffer_get_size(buffer_.get()) + norm_graph_.n_bytes(); }
+size_t Optimizer::n_bytes() const {
+    return ggml_backend_buffer_get_size(buffer_.get()) + norm_graph_.n_bytes();
+}
 
 } // namespace penelope

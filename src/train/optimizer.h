@@ -60,13 +60,13 @@ class Optimizer {
 
     // Everything a run needs to go on as if it had not stopped, one flat buffer per group in the order given.
     enum class Part { weights, first_moments, second_moments };
-    int                n_groups() const { return int(groups_.size()); }
+    int                 n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
-    int64_t             n_flat(int group) const { return ggml_nelements(groups_[size_t(group)].weights); } // numbers in a buffer
+    int64_t n_flat(int group) const { return ggml_nelements(groups_[size_t(group)].weights); } // numbers in a buffer
     std::vector<float> read(int group, Part part) const;
-    void               write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
-    int64_t            n_steps() const { return n_steps_; }
-    void               set_n_steps(int64_t n) { n_steps_ = n; }
+    void    write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
+    int64_t n_steps() const { return n_steps_; }
+    void    set_n_steps(int64_t n) { n_steps_ = n; }
 
     // Starts averaging anew: moments and count become zero.
     void reset_moments();
@@ -77,10 +77,10 @@ class Optimizer {
     struct Group {
         std::string name;
         double      decay;
-        int64_t     n_rows;                     // of the flat buffers
-        Node        weights, gradients, m, v;   // [kRow, n_rows]
-        Node        settings;                   // the seven numbers of the update
-        Node        squares;                    // [1], sum of squares of the gradients
+        int64_t     n_rows;                   // of the flat buffers
+        Node        weights, gradients, m, v; // [kRow, n_rows]
+        Node        settings;                 // the seven numbers of the update
+        Node        squares;                  // [1], sum of squares of the gradients
     };
     struct Slot {
         Node weight, gradient;
@@ -89,15 +89,15 @@ class Optimizer {
     const Slot & slot(const std::string & name) const;
     Node         flat(int group, Part part) const;
 
-    const Backend &                       backend_;
-    AdamWConfig                           config_;
-    int64_t                               n_steps_ = 0;
-    ggml_context_ptr                      ctx_;
-    ggml_backend_buffer_ptr               buffer_;
-    std::vector<Group>                    groups_;
-    std::vector<Slot>                     slots_; // in the order given
+    const Backend &                         backend_;
+    AdamWConfig                             config_;
+    int64_t                                 n_steps_ = 0;
+    ggml_context_ptr                        ctx_;
+    ggml_backend_buffer_ptr                 buffer_;
+    std::vector<Group>                      groups_;
+    std::vector<Slot>                       slots_; // in the order given
     std::unordered_map<std::string, size_t> by_name_;
-    Graph                                 norm_graph_;
+    Graph                                   norm_graph_;
 };
 
 } // namespace penelope

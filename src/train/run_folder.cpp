@@ -17,18 +17,26 @@ constexpr const char * kFinalKey = "k_default"; // of the line a finished run en
 
 } // namespace
 
-std::string RunFolder::file(const std::string & name) const { return (fs::path(path_) / name).string(); }
+std::string RunFolder::file(const std::string & name) const {
+    return (fs::path(path_) / name).string();
+}
 
-bool RunFolder::has(const std::string & file_path) const { return fs::exists(file_path); }
+bool RunFolder::has(const std::string & file_path) const {
+    return fs::exists(file_path);
+}
 
-bool RunFolder::holds_run() const { return fs::exists(config()) || fs::exists(last()); }
+bool RunFolder::holds_run() const {
+    return fs::exists(config()) || fs::exists(last());
+}
 
 void RunFolder::check(bool resume, bool replace) const {
     if (resume && !fs::exists(last())) {
-        throw Error(ErrorKind::not_found, path_ + ": holds no checkpoint to resume from", "leave --resume out to start the run");
+        throw Error(ErrorKind::not_found, path_ + ": holds no checkpoint to resume from",
+                    "leave --resume out to start the run");
     }
     if (!resume && holds_run() && !replace) {
-        throw Error(ErrorKind::io, path_ + ": holds a run already", "continue it with --resume, replace it with --force, or choose another --out");
+        throw Error(ErrorKind::io, path_ + ": holds a run already",
+                    "continue it with --resume, replace it with --force, or choose another --out");
     }
 }
 
@@ -36,7 +44,7 @@ void RunFolder::create(bool resume) const {
     std::error_code ec;
     if (!resume && holds_run()) {
         // Only what a run writes; whatever else lies in the folder is not ours.
-        for (const std::string & old : {config(), metrics(), build(), model(), base(), backbone(), last(), best()}) {
+        for (const std::string & old : { config(), metrics(), build(), model(), base(), backbone(), last(), best() }) {
             fs::remove(old, ec);
         }
     }
@@ -62,7 +70,8 @@ void RunFolder::cut_metrics(int64_t update) const {
     std::string   kept, line;
     while (std::getline(in, line)) {
         const Json parsed = Json::parse(line, nullptr, false); // the last line may have been cut off
-        if (parsed.is_object() && parsed.contains("update") && parsed["update"] <= update && !parsed.contains(kFinalKey)) {
+        if (parsed.is_object() && parsed.contains("update") && parsed["update"] <= update &&
+            !parsed.contains(kFinalKey)) {
             kept += line + "\n";
         }
     }

@@ -23,7 +23,8 @@ std::set<std::string> trained_names(const TrainedModel & model) {
     return names;
 }
 
-void write_identity(GgufWriter & writer, const std::string & name, const std::string & type, const std::string & base, uint64_t n_parameters) {
+void write_identity(GgufWriter & writer, const std::string & name, const std::string & type, const std::string & base,
+                    uint64_t n_parameters) {
     FileMetadata metadata;
     metadata.name = name;
     if (!base.empty()) {
@@ -77,7 +78,8 @@ void save_backbone(const TrainedModel & model, const std::string & name, const s
     }
     writer.begin_data();
     for (const GgufTensor & tensor : base.tensors()) {
-        const std::vector<float> values = trained.count(tensor.name) ? model.optimizer().values(tensor.name) : read_f32(base, tensor);
+        const std::vector<float> values =
+            trained.count(tensor.name) ? model.optimizer().values(tensor.name) : read_f32(base, tensor);
         writer.write_tensor(tensor.name, values.data(), values.size() * sizeof(float));
     }
     writer.finish();

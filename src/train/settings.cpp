@@ -17,7 +17,9 @@ namespace penelope {
 
 namespace {
 
-std::string hash_of(const std::string & path) { return path.empty() ? "" : sha256_file(path); }
+std::string hash_of(const std::string & path) {
+    return path.empty() ? "" : sha256_file(path);
+}
 
 void require(bool ok, const std::string & what, const std::string & hint = "") {
     if (!ok) {
@@ -35,9 +37,9 @@ struct Protocol {
 
 Protocol protocol_of(const std::string & task) {
     if (task == "prontoqa") {
-        return {2, 3000, 8, 6};
+        return { 2, 3000, 8, 6 };
     }
-    return {task == "prosqa" ? 1.0 : 3.0, 1500, 4, task == "listops" ? 8 : 6};
+    return { task == "prosqa" ? 1.0 : 3.0, 1500, 4, task == "listops" ? 8 : 6 };
 }
 
 constexpr int    kPenelopeDepth    = 6;
@@ -53,22 +55,27 @@ void check(const TrainSettings & s) {
     require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
 }
 
-std::string shown(uint32_t value) { return std::to_string(value); }
-std::string shown(const std::string & value) { return in_quotes(value); }
+std::string shown(uint32_t value) {
+    return std::to_string(value);
+}
+std::string shown(const std::string & value) {
+    return in_quotes(value);
+}
 
 // An open value becomes the file's, or the fallback where there is no file; a given one must not contradict the file.
 template <typename T> void settle(T & value, const T * in_file, const T & fallback, const std::string & flag) {
     if (value == T{}) {
         value = in_file ? *in_file : fallback;
     } else if (in_file && value != *in_file) {
-        throw Error(ErrorKind::usage, flag + " " + shown(value) + ": the file of --init was made with " + shown(*in_file));
+        throw Error(ErrorKind::usage,
+                    flag + " " + shown(value) + ": the file of --init was made with " + shown(*in_file));
     }
 }
 
 void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
-    SidecarConfig        held;
-    const bool           has_file = !s.model.init.empty();
-    bool                 has_texts = false, has_modules = false;
+    SidecarConfig held;
+    const bool    has_file  = !s.model.init.empty();
+    bool          has_texts = false, has_modules = false;
     if (has_file) {
         const GgufReader file = GgufReader::open(s.model.init);
         has_texts             = is_sidecar(file);
@@ -93,18 +100,20 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
     settle(c.k_max, number(held.k_max), std::max<uint32_t>(8, uint32_t(depth)), "--k-max");
     if (s.model.method == "penelope") {
         // Without a word on it: the upper 5 of 16 layers, in proportion, and module sizes in proportion to the width.
-        const int r = std::max(1, int(std::lround(base.n_layer * 5.0 / 16.0)));
+        const int  r             = std::max(1, int(std::lround(base.n_layer * 5.0 / 16.0)));
         const bool open_interval = c.interval_end == 0;
         settle(c.interval_end, number(held.interval_end), uint32_t(base.n_layer), "--interval");
         if (open_interval) {
             c.interval_start = has_modules ? held.interval_start : uint32_t(base.n_layer - r);
         } else {
-            require(!has_modules || c.interval_start == held.interval_start, "--interval: the file of --init was made with another");
+            require(!has_modules || c.interval_start == held.interval_start,
+                    "--interval: the file of --init was made with another");
         }
         settle(c.n_memory, number(held.n_memory), uint32_t(8), "--memory");
         settle(c.n_readout, number(held.n_readout), uint32_t(2), "--readout");
         settle(c.time_length, number(held.time_length), uint32_t(std::max(1, base.n_embd / 2)), "--time-length");
-        settle(c.adapter_length, number(held.adapter_length), uint32_t(std::max(1, base.n_embd / 8)), "--adapter-length");
+        settle(c.adapter_length, number(held.adapter_length), uint32_t(std::max(1, base.n_embd / 8)),
+               "--adapter-length");
         settle(c.transition, has_modules ? &held.transition : nullptr, std::string("gru"), "--transition");
     }
 }
@@ -113,7 +122,7 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
 
 void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
     if (s.model.sidecar.task.empty()) {
-        const Task * task     = recognize_task(examples);
+        const Task * task    = recognize_task(examples);
         s.model.sidecar.task = task ? task->name : "";
     }
     const bool     visible  = s.model.method == "cot";
@@ -123,7 +132,8 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     }
     if (s.n_updates == 0) {
         const double epochs = s.epochs > 0 ? s.epochs : visible ? protocol.source_epochs : 0;
-        s.n_updates = epochs > 0 ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch))) : protocol.latent_updates;
+        s.n_updates = epochs > 0 ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch)))
+                                 : protocol.latent_updates;
     }
     if (s.backbone_rate == 0) {
         s.backbone_rate = visible ? kSourceRate : kContinuationRate;
@@ -201,37 +211,37 @@ std::string settings_toml(const TrainSettings & s) {
 OrderedJson settings_json(const TrainSettings & s) {
     const SidecarConfig & sidecar = s.model.sidecar;
     return OrderedJson{
-        {"method", s.model.method},
-        {"full", s.model.full},
-        {"updates", s.n_updates},
-        {"batch", s.batch},
-        {"depth", s.depth},
-        {"rates", {s.backbone_rate, s.module_rate}},
-        {"warmup", s.warmup},
-        {"clip", s.clip},
-        {"weight_decay", s.model.decay},
-        {"dropout", s.model.dropout},
-        {"lora", {s.model.lora_rank, s.model.lora_alpha}},
-        {"seed", s.model.seed},
-        {"max_length", s.max_length},
-        {"skip_long", s.skip_long},
-        {"eval_every", s.eval_every},
-        {"eval_limit", s.validation.limit},
-        {"predict", s.validation.n_predict},
-        {"interval", {sidecar.interval_start, sidecar.interval_end}},
-        {"memory", sidecar.n_memory},
-        {"readout", sidecar.n_readout},
-        {"k_max", sidecar.k_max},
-        {"time_length", sidecar.time_length},
-        {"adapter_length", sidecar.adapter_length},
-        {"transition", sidecar.transition},
-        {"prompt_template", sidecar.prompt_template},
-        {"answer_prefix", sidecar.answer_prefix},
-        {"task", sidecar.task},
-        {"base_sha256", hash_of(s.model.base)},
-        {"init_sha256", hash_of(s.model.init)},
-        {"train_sha256", hash_of(find_split(s.data, "train"))},
-        {"valid_sha256", hash_of(find_split(s.data, "valid"))},
+        { "method", s.model.method },
+        { "full", s.model.full },
+        { "updates", s.n_updates },
+        { "batch", s.batch },
+        { "depth", s.depth },
+        { "rates", { s.backbone_rate, s.module_rate } },
+        { "warmup", s.warmup },
+        { "clip", s.clip },
+        { "weight_decay", s.model.decay },
+        { "dropout", s.model.dropout },
+        { "lora", { s.model.lora_rank, s.model.lora_alpha } },
+        { "seed", s.model.seed },
+        { "max_length", s.max_length },
+        { "skip_long", s.skip_long },
+        { "eval_every", s.eval_every },
+        { "eval_limit", s.validation.limit },
+        { "predict", s.validation.n_predict },
+        { "interval", { sidecar.interval_start, sidecar.interval_end } },
+        { "memory", sidecar.n_memory },
+        { "readout", sidecar.n_readout },
+        { "k_max", sidecar.k_max },
+        { "time_length", sidecar.time_length },
+        { "adapter_length", sidecar.adapter_length },
+        { "transition", sidecar.transition },
+        { "prompt_template", sidecar.prompt_template },
+        { "answer_prefix", sidecar.answer_prefix },
+        { "task", sidecar.task },
+        { "base_sha256", hash_of(s.model.base) },
+        { "init_sha256", hash_of(s.model.init) },
+        { "train_sha256", hash_of(find_split(s.data, "train")) },
+        { "valid_sha256", hash_of(find_split(s.data, "valid")) },
     };
 }
 

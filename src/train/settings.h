@@ -12,24 +12,24 @@
 namespace penelope {
 
 struct TrainSettings {
-    ModelChoice       model;
-    std::string       data;        // directory with train.jsonl and valid.jsonl, or Coconut's .json
-    std::string       out;         // run folder
-    std::string       name;        // general.name of what is saved; empty: the run folder's
-    std::string       new_shape;   // TOML of a backbone to make; model.base is then a file of the run folder
-    int64_t           n_updates     = 0;    // 0: by `epochs`, or as the protocol says for method and task
-    double            epochs        = 0;    // passes over the training data, when n_updates is 0
-    int               batch         = 0;    // examples of an update; 0: as the protocol says for the task
-    int               depth         = -1;   // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
-    int               n_blocks      = 0;    // of the curriculum, by the depth; set by resolve_settings
-    double            backbone_rate = 0;    // of LoRA, or of all weights; 0: as the protocol says for the method
-    double            module_rate   = 1e-4;
-    double            warmup        = 0.05; // share of the updates
-    double            clip          = 1.0;
-    int               max_length    = 0;    // rows of an example; 0: the base's context
-    bool              skip_long     = false;
-    int64_t           eval_every    = 100;  // 0: at the end only
-    int64_t           save_every    = 100;  // 0: at the end only
+    ModelChoice model;
+    std::string data;          // directory with train.jsonl and valid.jsonl, or Coconut's .json
+    std::string out;           // run folder
+    std::string name;          // general.name of what is saved; empty: the run folder's
+    std::string new_shape;     // TOML of a backbone to make; model.base is then a file of the run folder
+    int64_t     n_updates = 0; // 0: by `epochs`, or as the protocol says for method and task
+    double      epochs    = 0; // passes over the training data, when n_updates is 0
+    int         batch     = 0; // examples of an update; 0: as the protocol says for the task
+    int         depth    = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
+    int         n_blocks = 0;  // of the curriculum, by the depth; set by resolve_settings
+    double      backbone_rate = 0; // of LoRA, or of all weights; 0: as the protocol says for the method
+    double      module_rate   = 1e-4;
+    double      warmup        = 0.05; // share of the updates
+    double      clip          = 1.0;
+    int         max_length    = 0; // rows of an example; 0: the base's context
+    bool        skip_long     = false;
+    int64_t     eval_every    = 100; // 0: at the end only
+    int64_t     save_every    = 100; // 0: at the end only
     ValidationOptions validation;
 };
 

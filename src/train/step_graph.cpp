@@ -7,12 +7,14 @@ namespace {
 constexpr size_t kMaxGraphs = 2; // the headers of a graph take some megabytes, and lengths seldom come again
 
 // Room for forward and backward nodes.
-int step_node_budget(const Objective & objective, const Backbone & model, const Minibatch & batch, const Optimizer * trained) {
+int step_node_budget(const Objective & objective, const Backbone & model, const Minibatch & batch,
+                     const Optimizer * trained) {
     constexpr int kPerLayer = 160, kPerStretch = 64, kPerStep = 320, kPerParameter = 8, kOther = 2048;
     const int     n_applications = objective.n_layer_applications(model, batch.n_steps) + model.config.n_layer;
     const int     n_chunks       = 2 + batch.n_targets() / 16 * (1 + model.config.n_vocab / 4096);
-    return n_applications * (kPerLayer + kPerStretch * objective.n_stretches(batch.n_examples())) + kPerStep * (batch.n_steps + 1) +
-           16 * n_chunks + (trained ? kPerParameter * trained->n_tensors() : 0) + kOther;
+    return n_applications * (kPerLayer + kPerStretch * objective.n_stretches(batch.n_examples())) +
+           kPerStep * (batch.n_steps + 1) + 16 * n_chunks + (trained ? kPerParameter * trained->n_tensors() : 0) +
+           kOther;
 }
 
 } // namespace
@@ -25,8 +27,10 @@ std::string StepGraph::key(const Minibatch & batch) {
     return text;
 }
 
-StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend, const Optimizer * trained)
-    : objective_(objective), backend_(backend), graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr) {
+StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
+                     const Backend & backend, const Optimizer * trained)
+    : objective_(objective), backend_(backend),
+      graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);
@@ -76,7 +80,7 @@ StepGraph & StepGraphs::find(const Minibatch & batch) {
     if (graphs_.size() == kMaxGraphs) {
         graphs_.pop_back();
     }
-    graphs_.push_front({key, std::make_unique<StepGraph>(objective_, model_, batch, backend_, trained_)});
+    graphs_.push_front({ key, std::make_unique<StepGraph>(objective_, model_, batch, backend_, trained_) });
     return *graphs_.front().graph;
 }
 

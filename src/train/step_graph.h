@@ -20,7 +20,8 @@ struct StepLoss {
 class StepGraph {
   public:
     // trained: whose parameters get gradients; null for the loss alone. Everything outlives the graph.
-    StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend, const Optimizer * trained);
+    StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend,
+              const Optimizer * trained);
 
     // loss_scale multiplies the gradients.
     StepLoss run(const Minibatch & batch, Workspace & workspace, float loss_scale = 1.0f);

@@ -8,7 +8,7 @@ const RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vec
     for (Stretch & s : stretches) {
         s.n_kv = int(GGML_PAD(s.n_kv, kProductUnit)); // hidden zeros at the end, so that sums over keys are fast
     }
-    rows_.push_back({std::make_unique<RowInputs>(g, name, stretches, true), std::move(stretches)});
+    rows_.push_back({ std::make_unique<RowInputs>(g, name, stretches, true), std::move(stretches) });
     return *rows_.back().inputs;
 }
 

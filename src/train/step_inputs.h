@@ -27,10 +27,10 @@ class StepInputs {
         std::unique_ptr<RowInputs> inputs;
         std::vector<Stretch>       stretches;
     };
-    KvNodes                                              kv_;
-    std::vector<RowsInput>                               rows_;
-    std::vector<std::pair<Node, std::vector<int32_t>>>   indices_;
-    std::vector<std::pair<Node, std::vector<float>>>     matrices_;
+    KvNodes                                            kv_;
+    std::vector<RowsInput>                             rows_;
+    std::vector<std::pair<Node, std::vector<int32_t>>> indices_;
+    std::vector<std::pair<Node, std::vector<float>>>   matrices_;
 };
 
 } // namespace penelope

@@ -16,7 +16,9 @@ bool ends_with(const std::string & text, const std::string & tail) {
     return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
 }
 
-bool starts_with(const std::string & text, const std::string & head) { return text.compare(0, head.size(), head) == 0; }
+bool starts_with(const std::string & text, const std::string & head) {
+    return text.compare(0, head.size(), head) == 0;
+}
 
 std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
     std::vector<float> values(n);
@@ -43,7 +45,7 @@ bool is_module_matrix(const TensorShape & tensor) {
 
 void for_each_projection(Backbone & model, const std::function<void(Linear & layer)> & visit) {
     for (LlamaLayer & layer : model.layers) {
-        for (Linear * projection : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+        for (Linear * projection : { &layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down }) {
             visit(*projection);
         }
     }
@@ -66,24 +68,24 @@ void for_each_weight(Backbone & model, const std::function<void(Node & node)> & 
 }
 
 TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay) {
-    TrainableGroup group{{"lora", decay, {}}, RateKind::backbone};
+    TrainableGroup group{ { "lora", decay, {} }, RateKind::backbone };
     for_each_projection(model, [&](Linear & projection) {
         const std::string name = ggml_get_name(projection.weight);
         const int64_t     r    = rank(projection);
-        group.parameters.parameters.push_back({name + ".lora_a", {projection.weight->ne[0], r}});
-        group.parameters.parameters.push_back({name + ".lora_b", {r, projection.weight->ne[1]}});
+        group.parameters.parameters.push_back({ name + ".lora_a", { projection.weight->ne[0], r } });
+        group.parameters.parameters.push_back({ name + ".lora_b", { r, projection.weight->ne[1] } });
     });
     return group;
 }
 
 std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay) {
-    TrainableGroup matrices{{"modules", decay, {}}, RateKind::modules};
-    TrainableGroup rest{{"module rows", 0.0, {}}, RateKind::modules};
+    TrainableGroup matrices{ { "modules", decay, {} }, RateKind::modules };
+    TrainableGroup rest{ { "module rows", 0.0, {} }, RateKind::modules };
     for (const TensorShape & tensor : penelope_tensor_shapes(sidecar, n_embd)) {
-        (is_module_matrix(tensor) ? matrices : rest).parameters.parameters.push_back({tensor.name, tensor.ne});
+        (is_module_matrix(tensor) ? matrices : rest).parameters.parameters.push_back({ tensor.name, tensor.ne });
     }
     std::vector<TrainableGroup> groups;
-    for (TrainableGroup & group : std::vector<TrainableGroup>{matrices, rest}) {
+    for (TrainableGroup & group : std::vector<TrainableGroup>{ matrices, rest }) {
         if (!group.parameters.parameters.empty()) {
             groups.push_back(group);
         }
@@ -92,22 +94,22 @@ std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t
 }
 
 std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay) {
-    TrainableGroup        matrices{{"weights", decay, {}}, RateKind::backbone};
-    TrainableGroup        rest{{"embedding and norms", 0.0, {}}, RateKind::backbone};
+    TrainableGroup        matrices{ { "weights", decay, {} }, RateKind::backbone };
+    TrainableGroup        rest{ { "embedding and norms", 0.0, {} }, RateKind::backbone };
     std::set<std::string> seen; // a tied head is the embedding
     for_each_weight(model, [&](Node & node) {
         const std::string name = ggml_get_name(node);
         if (!seen.insert(name).second) {
             return;
         }
-        const bool is_matrix = node->ne[1] > 1 && node != model.embedding;
-        std::vector<int64_t> ne{node->ne[0]};
+        const bool           is_matrix = node->ne[1] > 1 && node != model.embedding;
+        std::vector<int64_t> ne{ node->ne[0] };
         if (ggml_n_dims(node) > 1) {
             ne.push_back(node->ne[1]);
         }
-        (is_matrix ? matrices : rest).parameters.parameters.push_back({name, ne});
+        (is_matrix ? matrices : rest).parameters.parameters.push_back({ name, ne });
     });
-    return {matrices, rest};
+    return { matrices, rest };
 }
 
 std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed) {
@@ -117,7 +119,8 @@ std::vector<float> initial_lora(const std::string & name, const std::vector<int6
     return uniform_within(1.0 / std::sqrt(double(ne[0])), size_t(n_elements(ne)), Rng(seed, stream_id(name)));
 }
 
-std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & anchor, uint64_t seed) {
+std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne,
+                                  const std::vector<float> & anchor, uint64_t seed) {
     const size_t n = size_t(n_elements(ne));
     const Rng    rng(seed, stream_id(name));
     if (name == "coconut.token.rows" || ends_with(name, ".anchor")) {
@@ -134,7 +137,8 @@ std::vector<float> initial_module(const std::string & name, const std::vector<in
         return std::vector<float>(n, 1.0f);
     }
     // Modulation and adapter start as the identity.
-    const bool is_zero = ends_with(name, ".norm.bias") || starts_with(name, "penelope.time.out.") || starts_with(name, "penelope.adapter.up.");
+    const bool is_zero = ends_with(name, ".norm.bias") || starts_with(name, "penelope.time.out.") ||
+                         starts_with(name, "penelope.adapter.up.");
     if (is_zero) {
         return std::vector<float>(n, 0.0f);
     }

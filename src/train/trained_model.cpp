@@ -19,7 +19,9 @@ std::shared_ptr<const GgufReader> open_file(const std::string & path) {
     return path.empty() ? nullptr : std::make_shared<const GgufReader>(GgufReader::open(path));
 }
 
-bool is_lora(const GgufReader & file) { return file.find_str(keys::adapter_type).value_or("") == "lora"; }
+bool is_lora(const GgufReader & file) {
+    return file.find_str(keys::adapter_type).value_or("") == "lora";
+}
 
 // The rank of the pair `file` holds for a weight, 0 for none. Throws Error when its halves do not fit the weight.
 int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
@@ -28,13 +30,14 @@ int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
     if (!a) {
         return 0;
     }
-    file.get_tensor(name + ".lora_a", {layer.weight->ne[0], a->ne[1]});
-    file.get_tensor(name + ".lora_b", {a->ne[1], layer.weight->ne[1]});
+    file.get_tensor(name + ".lora_a", { layer.weight->ne[0], a->ne[1] });
+    file.get_tensor(name + ".lora_b", { a->ne[1], layer.weight->ne[1] });
     return a->ne[1];
 }
 
 // transposed: [n_out, n_in], numbers of type T; matrix: [n_in, n_out] of any type, read some rows at a time.
-template <typename T> void set_transposed(Node transposed, const GgufReader & file, const GgufTensor & matrix, T (*convert)(float)) {
+template <typename T>
+void set_transposed(Node transposed, const GgufReader & file, const GgufTensor & matrix, T (*convert)(float)) {
     constexpr int64_t kRows = 64;
     const int64_t     n_in = matrix.ne[0], n_out = matrix.ne[1];
     std::vector<T>    turned(size_t(n_in * n_out));
@@ -53,8 +56,8 @@ template <typename T> void set_transposed(Node transposed, const GgufReader & fi
 } // namespace
 
 TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
-    : choice_(choice), base_(open_file(choice.base)), init_(open_file(choice.init)), tokenizer_(Tokenizer::from_gguf(*base_)),
-      store_(backend.device(), false), transposes_(backend.device(), false) {
+    : choice_(choice), base_(open_file(choice.base)), init_(open_file(choice.init)),
+      tokenizer_(Tokenizer::from_gguf(*base_)), store_(backend.device(), false), transposes_(backend.device(), false) {
     backbone_ = load_backbone(base_, {}, store_);
     store_.load();
     take_init();
@@ -81,7 +84,8 @@ void TrainedModel::take_init() {
                         "fold the LoRA into the base with penelope export --as merged");
         }
         if (!is_lora(*init_) && !is_sidecar(*init_)) {
-            throw Error(ErrorKind::usage, choice_.init + ": is neither a LoRA nor a sidecar", "penelope info tells what a file is");
+            throw Error(ErrorKind::usage, choice_.init + ": is neither a LoRA nor a sidecar",
+                        "penelope info tells what a file is");
         }
         if (is_sidecar(*init_)) {
             SidecarConfig from = read_sidecar_config(*init_);
@@ -106,7 +110,8 @@ void TrainedModel::make_groups() {
         groups_ = backbone_groups(backbone_, choice_.decay);
     } else {
         groups_.push_back(lora_group(
-            backbone_, [&](const Linear & layer) {
+            backbone_,
+            [&](const Linear & layer) {
                 const int64_t held = init_ ? rank_in_file(*init_, layer) : 0;
                 return held ? held : int64_t(choice_.lora_rank);
             },
@@ -124,7 +129,8 @@ void TrainedModel::make_groups() {
         }
         for (const GgufTensor & tensor : init_->tensors()) {
             if (!known.count(tensor.name)) {
-                throw Error(ErrorKind::format, choice_.init + ": tensor " + in_quotes(tensor.name) + " fits no projection of the base");
+                throw Error(ErrorKind::format,
+                            choice_.init + ": tensor " + in_quotes(tensor.name) + " fits no projection of the base");
             }
         }
     }
@@ -132,11 +138,14 @@ void TrainedModel::make_groups() {
 
 void TrainedModel::set_initial_values() {
     const std::vector<int32_t> anchor_tokens = tokenizer_.encode(kAnchorText);
-    const std::vector<float>   anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"), anchor_tokens.empty() ? 0 : anchor_tokens.front(), 1);
+    const std::vector<float>   anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"),
+                                                anchor_tokens.empty() ? 0 : anchor_tokens.front(), 1);
     for (const TrainableGroup & group : groups_) {
         for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
             const std::string & name = parameter.name;
-            const GgufTensor *  held = choice_.full && !is_module_tensor(name) ? base_->find_tensor(name) : init_ ? init_->find_tensor(name) : nullptr;
+            const GgufTensor *  held = choice_.full && !is_module_tensor(name) ? base_->find_tensor(name)
+                                       : init_                                 ? init_->find_tensor(name)
+                                                                               : nullptr;
             if (held) {
                 optimizer_->set_values(name, read_f32(choice_.full ? *base_ : *init_, *held));
             } else if (is_module_tensor(name)) {
@@ -150,13 +159,15 @@ void TrainedModel::set_initial_values() {
 
 // Puts the optimizer's tensors where the builders look for them.
 void TrainedModel::connect() {
-    dropout_            = {choice_.dropout, choice_.seed, 0};
+    dropout_            = { choice_.dropout, choice_.seed, 0 };
     backbone_.recompute = choice_.recompute;
     if (choice_.full) {
         for_each_weight(backbone_, [&](Node & node) { node = optimizer_->parameter(ggml_get_name(node)); });
     } else {
         std::set<std::string> seen;
-        for_each_weight(backbone_, [&](Node & node) { n_frozen_ += seen.insert(ggml_get_name(node)).second ? ggml_nelements(node) : 0; });
+        for_each_weight(backbone_, [&](Node & node) {
+            n_frozen_ += seen.insert(ggml_get_name(node)).second ? ggml_nelements(node) : 0;
+        });
         for_each_projection(backbone_, [&](Linear & layer) {
             const std::string name = ggml_get_name(layer.weight);
             layer.lora.a           = optimizer_->parameter(name + ".lora_a");
@@ -166,8 +177,9 @@ void TrainedModel::connect() {
         });
     }
     if (choice_.method == "penelope") {
-        modules_ = assemble_modules(sidecar_, backbone_.config.n_embd,
-                                    [&](const std::string & name, const std::vector<int64_t> &, bool) { return optimizer_->parameter(name); });
+        modules_ = assemble_modules(
+            sidecar_, backbone_.config.n_embd,
+            [&](const std::string & name, const std::vector<int64_t> &, bool) { return optimizer_->parameter(name); });
         objective_ = std::make_unique<PenelopeObjective>(modules_, latent_shape(sidecar_));
     } else if (choice_.method == "coconut") {
         coconut_rows_ = optimizer_->parameter("coconut.token.rows");
@@ -185,7 +197,8 @@ void TrainedModel::keep_transposes() {
     layers.push_back(&backbone_.head);
     for (Linear * layer : layers) {
         const ggml_type type = layer->weight->type == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
-        layer->transposed    = transposes_.add_empty(std::string(ggml_get_name(layer->weight)) + ".transposed", type, {layer->weight->ne[1], layer->weight->ne[0]});
+        layer->transposed    = transposes_.add_empty(std::string(ggml_get_name(layer->weight)) + ".transposed", type,
+                                                     { layer->weight->ne[1], layer->weight->ne[0] });
     }
     transposes_.load();
     // One after the other, so that only one exists twice.

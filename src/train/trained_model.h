@@ -15,18 +15,19 @@
 namespace penelope {
 
 struct ModelChoice {
-    std::string   base;             // backbone GGUF
-    std::string   init;             // LoRA or sidecar to continue; empty: none
-    std::string   method = "cot";   // cot, penelope, coconut
-    bool          full   = false;   // all backbone weights instead of LoRA
-    int           lora_rank  = 16;  // of pairs that `init` does not hold
-    float         lora_alpha = 32;  // when `init` holds none
-    float         dropout    = 0;   // of what the pairs read
-    double        decay      = 0.01;
-    SidecarConfig sidecar;          // shape of the modules and texts; what `init` says comes first when it has the method's modules
-    uint64_t      seed = 0;
-    bool          keep_transposes = true; // of frozen weights; false: made in the graph whenever they are needed
-    bool          recompute = false;      // compute layers again in the backward instead of keeping what they made
+    std::string base;               // backbone GGUF
+    std::string init;               // LoRA or sidecar to continue; empty: none
+    std::string method     = "cot"; // cot, penelope, coconut
+    bool        full       = false; // all backbone weights instead of LoRA
+    int         lora_rank  = 16;    // of pairs that `init` does not hold
+    float       lora_alpha = 32;    // when `init` holds none
+    float       dropout    = 0;     // of what the pairs read
+    double      decay      = 0.01;
+    SidecarConfig
+             sidecar; // shape of the modules and texts; what `init` says comes first when it has the method's modules
+    uint64_t seed            = 0;
+    bool     keep_transposes = true;  // of frozen weights; false: made in the graph whenever they are needed
+    bool     recompute       = false; // compute layers again in the backward instead of keeping what they made
 };
 
 class TrainedModel {
@@ -49,7 +50,7 @@ class TrainedModel {
     int64_t                             n_frozen() const { return n_frozen_; }
     size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
     // What to multiply the loss with so that small gradients survive products with weights of 16 bits.
-    float                               loss_scale() const;
+    float loss_scale() const;
 
   private:
     void take_init();

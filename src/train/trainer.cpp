@@ -39,7 +39,7 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
     model_      = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
-    const TextLayout      layout{sidecar.prompt_template, sidecar.answer_prefix};
+    const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
     train_ = std::make_unique<TrainingData>(std::move(examples), model_->tokenizer(), layout);
     if (const std::string path = find_split(settings_.data, "valid"); !path.empty()) {
         valid_ = std::make_unique<TrainingData>(read_examples(path), model_->tokenizer(), layout);
@@ -51,11 +51,12 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
 
 // Every example has to fit the context at its longest, which is the first stage.
 void Trainer::check_lengths() {
-    const int    n_latent = curriculum_.stages().front().n_latent;
-    const int    context  = model_->backbone().config.n_ctx_train;
-    const int    most     = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) - n_extra_rows(settings_);
-    const size_t n_rows   = size_t(std::max(most, 0));
-    for (TrainingData * data : {train_.get(), valid_.get()}) {
+    const int n_latent = curriculum_.stages().front().n_latent;
+    const int context  = model_->backbone().config.n_ctx_train;
+    const int most =
+        (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) - n_extra_rows(settings_);
+    const size_t n_rows = size_t(std::max(most, 0));
+    for (TrainingData * data : { train_.get(), valid_.get() }) {
         if (!data) {
             continue;
         }
@@ -65,8 +66,8 @@ void Trainer::check_lengths() {
         const TrainingData::Longest longest = data->longest(n_latent);
         if (longest.n_rows > n_rows) {
             throw Error(ErrorKind::usage,
-                        "example " + in_quotes(data->example(longest.example).id) + ": " + std::to_string(longest.n_rows) + " tokens do not fit " +
-                            std::to_string(n_rows),
+                        "example " + in_quotes(data->example(longest.example).id) + ": " +
+                            std::to_string(longest.n_rows) + " tokens do not fit " + std::to_string(n_rows),
                         "raise --max-length, or leave such examples out with --skip-long");
         }
     }
@@ -88,14 +89,16 @@ FirstGradients Trainer::first_gradients() {
     std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
     std::iota(examples.begin(), examples.end(), size_t(0));
     const float scale = model_->loss_scale();
-    return {graphs_->run(minibatch(examples, curriculum_.stages().front()), scale).mean, scale};
+    return { graphs_->run(minibatch(examples, curriculum_.stages().front()), scale).mean, scale };
 }
 
-void Trainer::save(const std::string & path, CheckpointParts parts) { save_checkpoint(path, state_, model_->optimizer(), parts); }
+void Trainer::save(const std::string & path, CheckpointParts parts) {
+    save_checkpoint(path, state_, model_->optimizer(), parts);
+}
 
 void Trainer::resume() {
     const std::string settings = state_.settings;
-    state_                     = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
+    state_ = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
     if (state_.settings != settings) {
         const Json               now  = parse_json(settings, "settings");
         const Json               then = parse_json(state_.settings, folder_.last());
@@ -113,7 +116,9 @@ void Trainer::resume() {
 
 // Remaining time: an update costs in proportion to its sequential layer applications.
 double Trainer::ms_left(int64_t update, double ms) const {
-    const auto   cost = [&](const Stage & stage) { return double(model_->objective().n_layer_applications(model_->backbone(), stage.n_steps)); };
+    const auto cost = [&](const Stage & stage) {
+        return double(model_->objective().n_layer_applications(model_->backbone(), stage.n_steps));
+    };
     const double here = cost(curriculum_.at(update));
     double       left = 0;
     for (const Stage & stage : curriculum_.stages()) {
@@ -123,7 +128,7 @@ double Trainer::ms_left(int64_t update, double ms) const {
 }
 
 void Trainer::train_once(int64_t update, const TrainEvents & events) {
-    const Stage &   stage = curriculum_.at(update);
+    const Stage &   stage     = curriculum_.at(update);
     Optimizer &     optimizer = model_->optimizer();
     const Stopwatch watch;
     if (settings_.model.method == "coconut" && update == stage.first) {
@@ -131,7 +136,8 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     }
     model_->dropout().step = uint64_t(update);
     const Minibatch batch  = minibatch(order_->batch(update), stage);
-    const double    factor = rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
+    const double    factor =
+        rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;
     for (const TrainableGroup & group : model_->groups()) {
         rates.push_back(factor * (group.rate == RateKind::backbone ? settings_.backbone_rate : settings_.module_rate));
@@ -142,7 +148,7 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     StepReport report{};
     while (true) {
         loss   = graphs_->run(batch, scale);
-        report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip, scale) : StepReport{NAN, false};
+        report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip, scale) : StepReport{ NAN, false };
         if (report.applied || !std::isfinite(loss.mean) || scale <= 1.0f) {
             break;
         }
@@ -151,8 +157,8 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     if (!report.applied) {
         save(folder_.last(), CheckpointParts::weights_and_moments);
         throw Error(ErrorKind::format,
-                    "update " + std::to_string(update) + ": the " + (std::isfinite(loss.mean) ? "gradient" : "loss") + " is not finite; the state after update " +
-                        std::to_string(update - 1) + " is kept",
+                    "update " + std::to_string(update) + ": the " + (std::isfinite(loss.mean) ? "gradient" : "loss") +
+                        " is not finite; the state after update " + std::to_string(update - 1) + " is kept",
                     "use smaller --rates");
     }
     const double ms = watch.elapsed_ms();
@@ -160,38 +166,60 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     state_.update   = update;
     state_.seconds += ms / 1000.0;
 
-    UpdateReport shown{update, settings_.n_updates, stage, loss.mean, factor * settings_.backbone_rate, factor * settings_.module_rate, report.norm,
-                       1000.0 * batch.n_targets() / ms, ms, peak_memory(), ms_left(update, mean_ms_), order_->epochs(update)};
-    folder_.append_metrics(OrderedJson{{"update", update},
-                                       {"K", stage.n_steps},
-                                       {"u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent)},
-                                       {"loss", loss.mean},
-                                       {"backbone_rate", shown.backbone_rate},
-                                       {"module_rate", shown.module_rate},
-                                       {"grad_norm", report.norm},
-                                       {"tokens", model_->objective().row_tokens(batch).size()},
-                                       {"target_tokens", batch.n_targets()},
-                                       {"tokens_per_second", shown.tokens_per_second},
-                                       {"ms", ms},
-                                       {"peak_memory", shown.peak_memory},
-                                       {"epochs", shown.epochs}});
+    UpdateReport shown{ update,
+                        settings_.n_updates,
+                        stage,
+                        loss.mean,
+                        factor * settings_.backbone_rate,
+                        factor * settings_.module_rate,
+                        report.norm,
+                        1000.0 * batch.n_targets() / ms,
+                        ms,
+                        peak_memory(),
+                        ms_left(update, mean_ms_),
+                        order_->epochs(update) };
+    folder_.append_metrics(
+        OrderedJson{ { "update", update },
+                     { "K", stage.n_steps },
+                     { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
+                     { "loss", loss.mean },
+                     { "backbone_rate", shown.backbone_rate },
+                     { "module_rate", shown.module_rate },
+                     { "grad_norm", report.norm },
+                     { "tokens", model_->objective().row_tokens(batch).size() },
+                     { "target_tokens", batch.n_targets() },
+                     { "tokens_per_second", shown.tokens_per_second },
+                     { "ms", ms },
+                     { "peak_memory", shown.peak_memory },
+                     { "epochs", shown.epochs } });
     events.updated(shown);
 }
 
 void Trainer::validate(const TrainEvents & events) {
     const Stage &     stage = curriculum_.at(state_.update);
-    const ScoreReport score{state_.update, stage, validator_->loss(stage), validator_->exact({stage.n_steps}).front(), validator_->n_examples(), false};
-    const BestScore & best      = state_.best;
-    const bool        is_better = best.update == 0 || score.exact > best.exact || (score.exact == best.exact && score.loss < best.loss);
-    ScoreReport       shown     = score;
+    const ScoreReport score{ state_.update,
+                             stage,
+                             validator_->loss(stage),
+                             validator_->exact({ stage.n_steps }).front(),
+                             validator_->n_examples(),
+                             false };
+    const BestScore & best = state_.best;
+    const bool        is_better =
+        best.update == 0 || score.exact > best.exact || (score.exact == best.exact && score.loss < best.loss);
+    ScoreReport shown = score;
     // Losses of earlier stages are losses on other targets: only the last one is comparable with itself.
     if (stage.is_final && is_better) {
-        state_.best   = {score.update, score.exact, score.loss};
+        state_.best   = { score.update, score.exact, score.loss };
         shown.is_best = true;
         save(folder_.best(), CheckpointParts::weights);
     }
     state_.scored = state_.update;
-    folder_.append_metrics(OrderedJson{{"update", score.update}, {"K", stage.n_steps}, {"valid_loss", score.loss}, {"valid_exact", score.exact}, {"valid_n", score.n_examples}, {"best", shown.is_best}});
+    folder_.append_metrics(OrderedJson{ { "update", score.update },
+                                        { "K", stage.n_steps },
+                                        { "valid_loss", score.loss },
+                                        { "valid_exact", score.exact },
+                                        { "valid_n", score.n_examples },
+                                        { "best", shown.is_best } });
     events.scored(shown);
 }
 
@@ -236,15 +264,17 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
 }
 
 // After this update, every so many and at the end.
-bool Trainer::is_due(int64_t every) const { return state_.update == settings_.n_updates || (every > 0 && state_.update > 0 && state_.update % every == 0); }
+bool Trainer::is_due(int64_t every) const {
+    return state_.update == settings_.n_updates || (every > 0 && state_.update > 0 && state_.update % every == 0);
+}
 
 // Takes the best weights, chooses the smallest depth that does best on validation, writes the model.
 TrainOutcome Trainer::finish(const TrainEvents & events) {
     TrainOutcome outcome;
-    outcome.update     = state_.update;
-    outcome.best       = state_.best;
-    outcome.k_default  = settings_.model.method == "cot" ? 0 : settings_.depth;
-    outcome.model_path = folder_.model();
+    outcome.update      = state_.update;
+    outcome.best        = state_.best;
+    outcome.k_default   = settings_.model.method == "cot" ? 0 : settings_.depth;
+    outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
         load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights);
@@ -253,15 +283,22 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         ValidationOptions all = settings_.validation;
         all.limit             = 0;
         Validator whole(*model_, *valid_, task_, backend_, all, events.stop);
-        outcome.exact     = whole.exact(depths);
+        outcome.exact = whole.exact(depths);
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
         const auto first  = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
         outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
-        results           = {{"valid", {{"n", whole.n_examples()}, {"exact", outcome.exact}, {"best_K", outcome.k_default}, {"update", state_.best.update}}}};
-        folder_.append_metrics(OrderedJson{{"update", state_.update}, {"exact_by_K", outcome.exact}, {"k_default", outcome.k_default}, {"valid_n", whole.n_examples()}});
+        results           = { { "valid",
+                                { { "n", whole.n_examples() },
+                                  { "exact", outcome.exact },
+                                  { "best_K", outcome.k_default },
+                                  { "update", state_.best.update } } } };
+        folder_.append_metrics(OrderedJson{ { "update", state_.update },
+                                            { "exact_by_K", outcome.exact },
+                                            { "k_default", outcome.k_default },
+                                            { "valid_n", whole.n_examples() } });
     }
     SavedTexts texts;
-    texts.name         = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
+    texts.name = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
     texts.train_config = state_.settings;
     texts.eval_results = dump_json(results);
     texts.k_default    = outcome.k_default;

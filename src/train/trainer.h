@@ -19,7 +19,7 @@ struct UpdateReport {
     Stage    stage;
     double   loss; // mean over the target tokens of the minibatch
     double   backbone_rate, module_rate;
-    double   norm; // of all gradients, before clipping
+    double   norm;              // of all gradients, before clipping
     double   tokens_per_second; // target tokens
     double   ms;
     uint64_t peak_memory;
@@ -56,7 +56,7 @@ struct TrainPlan {
     int64_t                  n_lora = 0, n_modules = 0, n_backbone = 0, n_frozen = 0; // parameters
     std::vector<Stage>       stages;
     size_t                   n_train = 0, n_valid = 0, n_dropped = 0;
-    size_t                   n_longest = 0;      // rows of the longest example
+    size_t                   n_longest    = 0; // rows of the longest example
     size_t                   weight_bytes = 0, optimizer_bytes = 0, graph_bytes = 0;
     std::vector<std::string> missing_operations; // the device cannot run
     TokenizedExample         sample;             // first of the first minibatch

@@ -13,28 +13,32 @@ TrainPlan Trainer::plan() {
     for (const TrainableGroup & group : model_->groups()) {
         for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
             const int64_t n = ggml_nelements(model_->optimizer().parameter(parameter.name));
-            (is_lora_tensor(parameter.name) ? plan.n_lora : is_module_tensor(parameter.name) ? plan.n_modules : plan.n_backbone) += n;
+            (is_lora_tensor(parameter.name)     ? plan.n_lora
+             : is_module_tensor(parameter.name) ? plan.n_modules
+                                                : plan.n_backbone) += n;
         }
     }
     const Stage & first = curriculum_.stages().front();
-    plan.n_frozen  = model_->n_frozen();
-    plan.stages    = curriculum_.stages();
-    plan.n_train   = train_->size();
-    plan.n_valid   = valid_ ? valid_->size() : 0;
-    plan.n_dropped = n_dropped_;
-    plan.n_longest = train_->longest(first.n_latent).n_rows;
+    plan.n_frozen       = model_->n_frozen();
+    plan.stages         = curriculum_.stages();
+    plan.n_train        = train_->size();
+    plan.n_valid        = valid_ ? valid_->size() : 0;
+    plan.n_dropped      = n_dropped_;
+    plan.n_longest      = train_->longest(first.n_latent).n_rows;
 
     const size_t sample = order_->batch(1).front();
     plan.sample         = train_->tokenized(sample, first.n_latent);
-    plan.sample_prompt  = model_->tokenizer().decode(plan.sample.prompt, {true});
-    plan.sample_target  = model_->tokenizer().decode(plan.sample.target, {true});
+    plan.sample_prompt  = model_->tokenizer().decode(plan.sample.prompt, { true });
+    plan.sample_target  = model_->tokenizer().decode(plan.sample.target, { true });
 
     // The largest graph is that of the longest examples, at the depth that keeps most of them in memory.
-    const size_t longest = train_->longest(first.n_latent).example;
-    size_t       largest = 0;
+    const size_t          longest = train_->longest(first.n_latent).example;
+    size_t                largest = 0;
     std::set<std::string> missing;
     for (const Stage & stage : curriculum_.stages()) {
-        StepGraph step(model_->objective(), model_->backbone(), minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage), backend_, &model_->optimizer());
+        StepGraph step(model_->objective(), model_->backbone(),
+                       minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage), backend_,
+                       &model_->optimizer());
         largest = std::max(largest, step.graph().plan(backend_));
         for (Node node : step.graph().missing_operations(backend_)) {
             missing.insert(ggml_op_desc(node));

@@ -16,9 +16,11 @@ TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & toke
     }
     end_ = *tokenizer_.eos();
     for (const Example & example : examples_) {
-        const std::string text = prompt_text(layout_.prompt_template, example.question) + target_text(example, 0, layout_.answer_prefix);
+        const std::string text =
+            prompt_text(layout_.prompt_template, example.question) + target_text(example, 0, layout_.answer_prefix);
         if (tokenizer_.n_unencodable(text) > 0) {
-            throw Error(ErrorKind::format, "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
+            throw Error(ErrorKind::format,
+                        "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
         }
     }
 }
@@ -30,7 +32,8 @@ std::vector<int32_t> TrainingData::prompt(size_t i) const {
 }
 
 TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {
-    TokenizedExample example{prompt(i), tokenizer_.encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix))};
+    TokenizedExample example{ prompt(i),
+                              tokenizer_.encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix)) };
     example.target.push_back(end_);
     return example;
 }
@@ -54,7 +57,7 @@ TrainingData::Longest TrainingData::longest(int n_latent) const {
         const TokenizedExample example = tokenized(i, n_latent);
         const size_t           n_rows  = example.prompt.size() + example.target.size();
         if (n_rows > longest.n_rows) {
-            longest = {n_rows, i};
+            longest = { n_rows, i };
         }
     }
     return longest;

@@ -14,7 +14,8 @@ namespace penelope {
 Validator::Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
                      const ValidationOptions & options, std::function<bool()> stop)
     : model_(model), data_(data), task_(task), backend_(backend), options_(options), stop_(std::move(stop)),
-      n_(options.limit ? std::min(options.limit, data.size()) : data.size()), graphs_(model.objective(), model.backbone(), backend, nullptr) {}
+      n_(options.limit ? std::min(options.limit, data.size()) : data.size()),
+      graphs_(model.objective(), model.backbone(), backend, nullptr) {}
 
 double Validator::loss(const Stage & stage) {
     double sum       = 0;
@@ -42,7 +43,8 @@ std::unique_ptr<Method> Validator::current_method() {
     if (model_.choice().method == "penelope") {
         const LatentShape shape = latent_shape(sidecar);
         tables_                 = std::make_unique<WeightStore>(backend_.device(), false);
-        return std::make_unique<PenelopeMethod>(model_.modules(), shape, make_time_tables(model_.modules(), shape, backend_.device(), *tables_),
+        return std::make_unique<PenelopeMethod>(model_.modules(), shape,
+                                                make_time_tables(model_.modules(), shape, backend_.device(), *tables_),
                                                 int(sidecar.k_default));
     }
     if (model_.choice().method == "coconut") {
@@ -61,7 +63,8 @@ Context & Validator::context() {
         const SidecarConfig & sidecar = model_.sidecar();
         ContextOptions        options;
         options.n_streams = options_.batch;
-        options.n_rows    = int(longest) + int(std::max(sidecar.n_memory + sidecar.n_readout, sidecar.k_max + 2)) + options_.n_predict + 1;
+        options.n_rows    = int(longest) + int(std::max(sidecar.n_memory + sidecar.n_readout, sidecar.k_max + 2)) +
+                         options_.n_predict + 1;
         options.n_threads = backend_.n_threads();
         options.kv_type   = GGML_TYPE_F32;
         context_          = std::make_unique<Context>(model_.backbone(), backend_.device(), options);
@@ -71,7 +74,9 @@ Context & Validator::context() {
 
 // Greedy decoding of all sequences side by side.
 std::vector<std::string> Validator::answers(const Filled & filled) {
-    const auto best = [](const std::vector<float> & logits) { return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin()); };
+    const auto best = [](const std::vector<float> & logits) {
+        return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    };
     std::vector<Tokens> written(filled.logits.size());
     std::vector<int>    rows = filled.n_rows;
     std::vector<bool>   done(written.size(), false);
@@ -91,7 +96,7 @@ std::vector<std::string> Validator::answers(const Filled & filled) {
         std::vector<NextToken> next;
         for (size_t i = 0; i < written.size(); i++) {
             if (!done[i]) {
-                next.push_back({int(i), rows[i]++, written[i].back()});
+                next.push_back({ int(i), rows[i]++, written[i].back() });
             }
         }
         if (next.empty()) {
@@ -125,7 +130,8 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
             const std::vector<std::string> texts = answers(filled);
             for (size_t i = 0; i < texts.size(); i++) {
                 const Example & example = data_.example(first + i);
-                right[depth] += task_ ? is_correct(*task_, texts[i], example) : answer_part(texts[i]) == answer_part(example.answer);
+                right[depth] += task_ ? is_correct(*task_, texts[i], example)
+                                      : answer_part(texts[i]) == answer_part(example.answer);
             }
             depth++;
         });
@@ -136,6 +142,8 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
     return right;
 }
 
-size_t Validator::n_bytes() const { return graphs_.n_bytes() + (context_ ? context_->n_bytes() : 0); }
+size_t Validator::n_bytes() const {
+    return graphs_.n_bytes() + (context_ ? context_->n_bytes() : 0);
+}
 
 } // namespace penelope

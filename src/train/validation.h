@@ -25,8 +25,8 @@ class Validator {
   public:
     // task: how answers are read; null: the text after the answer prefix has to be equal. Everything outlives the validator.
     // stop: asked between batches; what is measured by then is thrown away and Error(cancelled) is thrown.
-    Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend, const ValidationOptions & options,
-              std::function<bool()> stop);
+    Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
+              const ValidationOptions & options, std::function<bool()> stop);
 
     size_t n_examples() const { return n_; }
 
@@ -38,19 +38,19 @@ class Validator {
     size_t n_bytes() const;
 
   private:
-    std::unique_ptr<Method> current_method();
-    Context &               context();
+    std::unique_ptr<Method>  current_method();
+    Context &                context();
     std::vector<std::string> answers(const Filled & filled);
 
-    const TrainedModel &     model_;
-    const TrainingData &     data_;
-    const Task *             task_;
-    const Backend &          backend_;
-    ValidationOptions        options_;
-    std::function<bool()>    stop_;
-    size_t                   n_;
-    StepGraphs               graphs_;
-    std::unique_ptr<Context> context_;
+    const TrainedModel &         model_;
+    const TrainingData &         data_;
+    const Task *                 task_;
+    const Backend &              backend_;
+    ValidationOptions            options_;
+    std::function<bool()>        stop_;
+    size_t                       n_;
+    StepGraphs                   graphs_;
+    std::unique_ptr<Context>     context_;
     std::unique_ptr<WeightStore> tables_; // of the method last asked for
 };
 

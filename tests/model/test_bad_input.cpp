@@ -47,7 +47,8 @@ std::string edited(const std::string & path, const std::function<void(Opened &)>
     edit(file);
     const gguf_context_ptr copy(gguf_init_empty());
     gguf_set_kv(copy.get(), file.gguf.get());
-    for (ggml_tensor * t = ggml_get_first_tensor(file.tensors.get()); t; t = ggml_get_next_tensor(file.tensors.get(), t)) {
+    for (ggml_tensor * t = ggml_get_first_tensor(file.tensors.get()); t;
+         t               = ggml_get_next_tensor(file.tensors.get(), t)) {
         // The context begins with the tensor that holds all data; it is not one of the file.
         if (t->name != left_out && gguf_find_tensor(file.gguf.get(), t->name) >= 0) {
             gguf_add_tensor(copy.get(), t);

@@ -60,7 +60,8 @@ TEST_CASE("a PEFT directory becomes a strict llama.cpp LoRA") {
     CHECK(gguf.get_f32("adapter.lora.alpha") == 8.0f);
     CHECK(gguf.tensors().size() == source.tensors().size());
     for (const auto & tensor : gguf.tensors()) {
-        CHECK((tensor.name.find(".weight.lora_a") != std::string::npos || tensor.name.find(".weight.lora_b") != std::string::npos));
+        CHECK((tensor.name.find(".weight.lora_a") != std::string::npos ||
+               tensor.name.find(".weight.lora_b") != std::string::npos));
     }
 
     const std::string peft = "base_model.model.model.layers.2.";
@@ -68,13 +69,13 @@ TEST_CASE("a PEFT directory becomes a strict llama.cpp LoRA") {
         const auto expected = source.read_f32(from);
         CHECK(std::memcmp(gguf.get_tensor(to, ne).data, expected.data(), expected.size() * 4) == 0);
     };
-    same("blk.2.ffn_down.weight.lora_a", peft + "mlp.down_proj.lora_A.weight", {160, 4});
-    same("blk.2.ffn_down.weight.lora_b", peft + "mlp.down_proj.lora_B.weight", {4, 64});
-    same("blk.2.attn_q.weight.lora_a", peft + "self_attn.q_proj.lora_A.weight", {64, 4});
-    same("blk.2.attn_v.weight.lora_b", peft + "self_attn.v_proj.lora_B.weight", {4, 32});
+    same("blk.2.ffn_down.weight.lora_a", peft + "mlp.down_proj.lora_A.weight", { 160, 4 });
+    same("blk.2.ffn_down.weight.lora_b", peft + "mlp.down_proj.lora_B.weight", { 4, 64 });
+    same("blk.2.attn_q.weight.lora_a", peft + "self_attn.q_proj.lora_A.weight", { 64, 4 });
+    same("blk.2.attn_v.weight.lora_b", peft + "self_attn.v_proj.lora_B.weight", { 4, 32 });
     // The B of q and k follow the rows of their weights: row 1 of the first head comes from row D/2 = 8.
     const auto    b      = source.read_f32(peft + "self_attn.k_proj.lora_B.weight");
-    const float * actual = static_cast<const float *>(gguf.get_tensor("blk.2.attn_k.weight.lora_b", {4, 32}).data);
+    const float * actual = static_cast<const float *>(gguf.get_tensor("blk.2.attn_k.weight.lora_b", { 4, 32 }).data);
     CHECK(std::memcmp(actual + 1 * 4, b.data() + 8 * 4, 16) == 0);
     CHECK(std::memcmp(actual + 2 * 4, b.data() + 1 * 4, 16) == 0);
     CHECK(std::memcmp(actual + (16 + 15) * 4, b.data() + (16 + 15) * 4, 16) == 0);
@@ -89,43 +90,48 @@ TEST_CASE("ranks and alphas per module, and rslora, end in the same product") {
     const auto     peft_b = source.read_f32("base_model.model.model.layers.1.mlp.up_proj.lora_B.weight");
 
     SUBCASE("alpha_pattern") {
-        edit_json(config, {{"alpha_pattern", {{"layers.1.mlp.up_proj", 12}}}});
+        edit_json(config, { { "alpha_pattern", { { "layers.1.mlp.up_proj", 12 } } } });
         convert_directory(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone()));
         const auto    gguf = GgufReader::open(dir.file("l.gguf"));
-        const float * b    = static_cast<const float *>(gguf.get_tensor("blk.1.ffn_up.weight.lora_b", {4, 128}).data);
-        const float * c    = static_cast<const float *>(gguf.get_tensor("blk.0.ffn_up.weight.lora_b", {4, 128}).data);
+        const float * b    = static_cast<const float *>(gguf.get_tensor("blk.1.ffn_up.weight.lora_b", { 4, 128 }).data);
+        const float * c    = static_cast<const float *>(gguf.get_tensor("blk.0.ffn_up.weight.lora_b", { 4, 128 }).data);
         CHECK(gguf.get_f32("adapter.lora.alpha") == 8.0f);
         CHECK(b[5] == peft_b[5] * 1.5f);
         CHECK(c[5] == source.read_f32("base_model.model.model.layers.0.mlp.up_proj.lora_B.weight")[5]);
     }
     SUBCASE("use_rslora") {
-        edit_json(config, {{"use_rslora", true}});
+        edit_json(config, { { "use_rslora", true } });
         convert_directory(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone()));
         const auto gguf = GgufReader::open(dir.file("l.gguf"));
         CHECK(gguf.get_f32("adapter.lora.alpha") == 16.0f); // 8 / sqrt(4) = 16 / 4
-        CHECK(static_cast<const float *>(gguf.get_tensor("blk.1.ffn_up.weight.lora_b", {4, 128}).data)[5] == peft_b[5]);
+        CHECK(static_cast<const float *>(gguf.get_tensor("blk.1.ffn_up.weight.lora_b", { 4, 128 }).data)[5] ==
+              peft_b[5]);
     }
     SUBCASE("rank_pattern must agree with the weights") {
-        edit_json(config, {{"rank_pattern", {{"up_proj", 8}}}});
-        CHECK(says(message_of(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone())), "expected [8, 64]"));
+        edit_json(config, { { "rank_pattern", { { "up_proj", 8 } } } });
+        CHECK(says(message_of(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone())),
+                   "expected [8, 64]"));
     }
     SUBCASE("what a pair cannot express") {
-        const std::pair<Json, const char *> cases[] = {{{{"use_dora", true}}, "use_dora is not supported"},
-                                                       {{{"bias", "all"}}, "biases are not supported"},
-                                                       {{{"peft_type", "LOHA"}}, "peft_type is not LORA"},
-                                                       {{{"modules_to_save", {"lm_head"}}}, "modules_to_save is not supported"},
-                                                       {{{"fan_in_fan_out", true}}, "fan_in_fan_out is not supported"}};
+        const std::pair<Json, const char *> cases[] = {
+            { { { "use_dora", true } }, "use_dora is not supported" },
+            { { { "bias", "all" } }, "biases are not supported" },
+            { { { "peft_type", "LOHA" } }, "peft_type is not LORA" },
+            { { { "modules_to_save", { "lm_head" } } }, "modules_to_save is not supported" },
+            { { { "fan_in_fan_out", true } }, "fan_in_fan_out is not supported" }
+        };
         for (const auto & [change, expected] : cases) {
             fs::copy_file(golden.source("lora/adapter_config.json"), config, fs::copy_options::overwrite_existing);
             edit_json(config, change);
-            CHECK(says(message_of(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone())), expected));
+            CHECK(says(message_of(options_for((dir.path() / "lora").string(), dir.file("l.gguf"), golden.backbone())),
+                       expected));
             CHECK(!fs::exists(dir.file("l.gguf")));
         }
     }
 }
 
 TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
-    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+    for (const char * name : { "last", "middle", "full", "overwrite" }) {
         const GoldenCase golden(name);
         const auto       gguf   = GgufReader::open(golden.sidecar());
         const auto       source = SafetensorsReader::open(golden.source("penelope/penelope.safetensors"));
@@ -154,14 +160,17 @@ TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
         size_t n_modules = 0;
         for (const auto & shape : penelope_tensor_shapes(config, 64)) {
             const auto expected = source.read_f32(shape.name);
-            CHECK_MESSAGE(std::memcmp(gguf.get_tensor(shape.name, shape.ne).data, expected.data(), expected.size() * 4) == 0, shape.name);
+            CHECK_MESSAGE(
+                std::memcmp(gguf.get_tensor(shape.name, shape.ne).data, expected.data(), expected.size() * 4) == 0,
+                shape.name);
             n_modules++;
         }
         CHECK(n_modules == source.tensors().size());
         const auto lora = GgufReader::open(golden.lora());
         CHECK(gguf.tensors().size() == n_modules + lora.tensors().size());
         for (const auto & tensor : lora.tensors()) {
-            CHECK(std::memcmp(gguf.get_tensor(tensor.name, {tensor.ne[0], tensor.ne[1]}).data, tensor.data, tensor.size) == 0);
+            CHECK(std::memcmp(gguf.get_tensor(tensor.name, { tensor.ne[0], tensor.ne[1] }).data, tensor.data,
+                              tensor.size) == 0);
         }
     }
 }
@@ -176,7 +185,7 @@ TEST_CASE("a Coconut directory becomes a sidecar of that method") {
     CHECK(!gguf.has("penelope.interval.start"));
     check_sidecar_tensors(gguf, config);
     const auto rows = SafetensorsReader::open(golden.source("coconut.safetensors")).read_f32("coconut.token.rows");
-    CHECK(std::memcmp(gguf.get_tensor("coconut.token.rows", {64, 2}).data, rows.data(), rows.size() * 4) == 0);
+    CHECK(std::memcmp(gguf.get_tensor("coconut.token.rows", { 64, 2 }).data, rows.data(), rows.size() * 4) == 0);
     CHECK(gguf.get_str("general.name") == "model-coconut-golden");
 }
 
@@ -226,23 +235,23 @@ TEST_CASE("damaged Penelope directories are refused") {
     const auto config  = copy / "penelope_config.json";
 
     SUBCASE("interval") {
-        edit_json(config, {{"interval", {4, 7}}});
+        edit_json(config, { { "interval", { 4, 7 } } });
         CHECK(says(message_of(options), "interval [4, 7)"));
     }
     SUBCASE("empty interval") {
-        edit_json(config, {{"interval", {4, 4}}});
+        edit_json(config, { { "interval", { 4, 4 } } });
         CHECK(says(message_of(options), "interval [4, 4)"));
     }
     SUBCASE("sizes") {
-        edit_json(config, {{"memory_count", 9}});
+        edit_json(config, { { "memory_count", 9 } });
         CHECK(says(message_of(options), "'penelope.memory.anchor' has shape [8, 64], expected [9, 64]"));
     }
     SUBCASE("k_default") {
-        edit_json(config, {{"k_default", 9}});
+        edit_json(config, { { "k_default", 9 } });
         CHECK(says(message_of(options), "k_default 9"));
     }
     SUBCASE("method") {
-        edit_json(config, {{"method", "magic"}});
+        edit_json(config, { { "method", "magic" } });
         CHECK(says(message_of(options), "magic"));
     }
     SUBCASE("a value that is not a number") {

@@ -63,13 +63,13 @@ TEST_CASE("the keys of a converted backbone") {
 }
 
 TEST_CASE("every weight arrives, q and k with their rows in rotation order") {
-    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+    for (const char * name : { "last", "middle", "full", "overwrite" }) {
         const GoldenCase golden(name);
         const auto       gguf   = GgufReader::open(golden.backbone());
         const auto       source = SafetensorsReader::open(golden.source("model/model.safetensors"));
         const Json       config = read_json_file(golden.source("model/config.json"));
         const int64_t    d = config["hidden_size"], n_layer = config["num_hidden_layers"], head = config["head_dim"];
-        const bool       tied = config["tie_word_embeddings"], scaled = config["rope_parameters"]["rope_type"] == "llama3";
+        const bool tied = config["tie_word_embeddings"], scaled = config["rope_parameters"]["rope_type"] == "llama3";
 
         const auto same = [&](const std::string & to, const std::string & from) {
             const auto expected = source.read_f32(from);
@@ -91,8 +91,8 @@ TEST_CASE("every weight arrives, q and k with their rows in rotation order") {
             same(to + "ffn_gate.weight", from + "mlp.gate_proj.weight");
             same(to + "ffn_up.weight", from + "mlp.up_proj.weight");
             same(to + "ffn_down.weight", from + "mlp.down_proj.weight");
-            for (const auto & [short_to, short_from] : {std::pair("attn_q.weight", "self_attn.q_proj.weight"),
-                                                        std::pair("attn_k.weight", "self_attn.k_proj.weight")}) {
+            for (const auto & [short_to, short_from] : { std::pair("attn_q.weight", "self_attn.q_proj.weight"),
+                                                         std::pair("attn_k.weight", "self_attn.k_proj.weight") }) {
                 const auto    expected = source.read_f32(from + short_from);
                 const float * actual   = values(gguf, to + short_to);
                 // HF keeps the pair (b, b + D/2) of a head; GGUF has it at rows 2b and 2b + 1.
@@ -101,7 +101,8 @@ TEST_CASE("every weight arrives, q and k with their rows in rotation order") {
                     for (int64_t a = 0; a < 2; a++) {
                         for (int64_t b = 0; b < head / 2; b++) {
                             equal = equal && std::memcmp(actual + (h * head + 2 * b + a) * d,
-                                                         expected.data() + (h * head + a * (head / 2) + b) * d, size_t(d) * 4) == 0;
+                                                         expected.data() + (h * head + a * (head / 2) + b) * d,
+                                                         size_t(d) * 4) == 0;
                         }
                     }
                 }
@@ -113,7 +114,7 @@ TEST_CASE("every weight arrives, q and k with their rows in rotation order") {
 }
 
 TEST_CASE("rope factors of Llama-3.2-1B") {
-    const auto factors = llama3_rope_factors({32.0, 1.0, 4.0, 8192.0}, 500000.0, 64);
+    const auto factors = llama3_rope_factors({ 32.0, 1.0, 4.0, 8192.0 }, 500000.0, 64);
     REQUIRE(factors.size() == 32);
     for (size_t i = 0; i < 15; i++) {
         CHECK(factors[i] == 1.0f);

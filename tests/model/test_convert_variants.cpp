@@ -71,9 +71,12 @@ bool says(const std::string & message, const std::string & part) {
 }
 
 // Writes the tensors of `source` that `keep` selects, in another type.
-void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type type, const std::function<bool(const std::string &)> & keep) {
+void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type type,
+             const std::function<bool(const std::string &)> & keep) {
     SafetensorsWriter writer(path.string(), true);
-    const auto        st_type = type == GGML_TYPE_F16 ? SafetensorsType::f16 : type == GGML_TYPE_BF16 ? SafetensorsType::bf16 : SafetensorsType::f32;
+    const auto        st_type = type == GGML_TYPE_F16    ? SafetensorsType::f16
+                                : type == GGML_TYPE_BF16 ? SafetensorsType::bf16
+                                                         : SafetensorsType::f32;
     for (const auto & tensor : source.tensors()) {
         if (keep(tensor.name)) {
             writer.add_tensor(tensor.name, st_type, tensor.shape);
@@ -85,7 +88,8 @@ void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type 
             const auto        values = source.read_f32(tensor.name);
             std::vector<char> bytes(ggml_row_size(type, tensor.n_elements()));
             if (type == GGML_TYPE_BF16) {
-                ggml_fp32_to_bf16_row_ref(values.data(), reinterpret_cast<ggml_bf16_t *>(bytes.data()), tensor.n_elements());
+                ggml_fp32_to_bf16_row_ref(values.data(), reinterpret_cast<ggml_bf16_t *>(bytes.data()),
+                                          tensor.n_elements());
             } else {
                 ggml_quantize_chunk(type, values.data(), bytes.data(), 0, 1, tensor.n_elements(), nullptr);
             }
@@ -128,9 +132,10 @@ TEST_CASE("head_dim may be left out") {
 }
 
 TEST_CASE("sources in F16 and BF16 keep their type unless asked") {
-    for (const ggml_type type : {GGML_TYPE_F16, GGML_TYPE_BF16}) {
+    for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_BF16 }) {
         const Checkpoint model("middle");
-        rewrite(SafetensorsReader::open(model.golden().source("model/model.safetensors")), model.path() / "model.safetensors", type, all);
+        rewrite(SafetensorsReader::open(model.golden().source("model/model.safetensors")),
+                model.path() / "model.safetensors", type, all);
         const auto source = SafetensorsReader::open((model.path() / "model.safetensors").string());
         {
             const auto   gguf   = model.convert();
@@ -151,15 +156,19 @@ TEST_CASE("several shards, with and without an index, under any name") {
     const Checkpoint model("last");
     const auto       source = SafetensorsReader::open(model.golden().source("model/model.safetensors"));
     fs::remove(model.path() / "model.safetensors");
-    const auto first = [](const std::string & name) { return name.find("layers.1") != std::string::npos || name.find("embed") != std::string::npos; };
+    const auto first = [](const std::string & name) {
+        return name.find("layers.1") != std::string::npos || name.find("embed") != std::string::npos;
+    };
     rewrite(source, model.path() / "model-00001-of-00002.safetensors", GGML_TYPE_F32, first);
-    rewrite(source, model.path() / "model.safetensors-00002-of-00002.safetensors", GGML_TYPE_F32, [&](const std::string & name) { return !first(name); });
+    rewrite(source, model.path() / "model.safetensors-00002-of-00002.safetensors", GGML_TYPE_F32,
+            [&](const std::string & name) { return !first(name); });
     model.convert();
     CHECK(model.same_as_golden());
 
     Json map;
     for (const auto & tensor : source.tensors()) {
-        map[tensor.name] = first(tensor.name) ? "model-00001-of-00002.safetensors" : "model.safetensors-00002-of-00002.safetensors";
+        map[tensor.name] =
+            first(tensor.name) ? "model-00001-of-00002.safetensors" : "model.safetensors-00002-of-00002.safetensors";
     }
     model.edit("model.safetensors.index.json", [&](Json & json) { json["weight_map"] = map; });
     // A stray file that is not in the index is not looked at.
@@ -191,12 +200,13 @@ TEST_CASE("tokenizers in other spellings") {
     }
     SUBCASE("an added token only in tokenizer_config.json") {
         model.edit("tokenizer.json", [](Json & json) { json["added_tokens"].erase(1); });
-        model.edit("tokenizer_config.json",
-                   [](Json & json) { json["added_tokens_decoder"]["438"] = {{"content", "<|end_of_text|>"}, {"special", true}}; });
+        model.edit("tokenizer_config.json", [](Json & json) {
+            json["added_tokens_decoder"]["438"] = { { "content", "<|end_of_text|>" }, { "special", true } };
+        });
     }
     SUBCASE("special tokens as objects, and in special_tokens_map.json") {
         model.edit("tokenizer_config.json", [](Json & json) {
-            json["bos_token"] = {{"content", "<|begin_of_text|>"}, {"lstrip", false}};
+            json["bos_token"] = { { "content", "<|begin_of_text|>" }, { "lstrip", false } };
             json.erase("eos_token");
         });
         model.edit("special_tokens_map.json", [](Json & json) { json["eos_token"] = "<|end_of_text|>"; });
@@ -219,16 +229,17 @@ TEST_CASE("token kinds, gaps, templates and ends of generation") {
             }
         }
         json["model"]["vocab"] = vocab;
-        json["added_tokens"].push_back({{"id", 434}, {"content", "<think>"}, {"special", false}});
-        json["added_tokens"].push_back({{"id", 435}, {"content", "<|eot_id|>"}, {"special", false}});
+        json["added_tokens"].push_back({ { "id", 434 }, { "content", "<think>" }, { "special", false } });
+        json["added_tokens"].push_back({ { "id", 435 }, { "content", "<|eot_id|>" }, { "special", false } });
     });
     model.edit("config.json", [](Json & json) {
-        json["eos_token_id"] = {438, 435};
+        json["eos_token_id"] = { 438, 435 };
         json["pad_token_id"] = 434;
     });
     model.edit("tokenizer_config.json", [](Json & json) {
         json["add_bos_token"] = false;
-        json["chat_template"] = Json::array({{{"name", "default"}, {"template", "{{ a }}"}}, {{"name", "tool_use"}, {"template", "{{ b }}"}}});
+        json["chat_template"] = Json::array({ { { "name", "default" }, { "template", "{{ a }}" } },
+                                              { { "name", "tool_use" }, { "template", "{{ b }}" } } });
     });
     const auto gguf   = model.convert();
     const auto tokens = gguf.get_str_array("tokenizer.ggml.tokens");
@@ -244,14 +255,15 @@ TEST_CASE("token kinds, gaps, templates and ends of generation") {
     CHECK(!gguf.get_bool("tokenizer.ggml.add_bos_token"));
     CHECK(gguf.get_str("tokenizer.chat_template") == "{{ a }}");
     CHECK(gguf.get_str("tokenizer.chat_template.tool_use") == "{{ b }}");
-    CHECK(gguf.get_str_array("tokenizer.chat_templates") == std::vector<std::string>{"tool_use"});
+    CHECK(gguf.get_str_array("tokenizer.chat_templates") == std::vector<std::string>{ "tool_use" });
 }
 
 TEST_CASE("the model card gives name, licence and origin") {
     const Checkpoint model("last");
-    std::ofstream(model.path() / "README.md") << "---\nlicense: llama3.2\nlicense_link: \"https://example.org/l\"\nbase_model:\n- meta-llama/Llama-3.2-1B\n"
-                                                 "- other\ntags: [latent, 'reasoning']\nlanguage:\n  - en\nmodel_name: Tiny Llama\nwidget:\n"
-                                                 "  - text: \"hello\"\n---\n# Title\nlicense: mit\n";
+    std::ofstream(model.path() / "README.md")
+        << "---\nlicense: llama3.2\nlicense_link: \"https://example.org/l\"\nbase_model:\n- meta-llama/Llama-3.2-1B\n"
+           "- other\ntags: [latent, 'reasoning']\nlanguage:\n  - en\nmodel_name: Tiny Llama\nwidget:\n"
+           "  - text: \"hello\"\n---\n# Title\nlicense: mit\n";
     std::ofstream(model.path() / "chat_template.jinja") << "{{ jinja }}";
     const auto gguf = model.convert();
     CHECK(gguf.get_str("general.name") == "Tiny Llama");
@@ -261,8 +273,8 @@ TEST_CASE("the model card gives name, licence and origin") {
     CHECK(gguf.get_str("general.base_model.0.name") == "Llama-3.2-1B");
     CHECK(gguf.get_str("general.base_model.0.organization") == "meta-llama");
     CHECK(gguf.get_str("general.base_model.1.name") == "other");
-    CHECK(gguf.get_str_array("general.tags") == std::vector<std::string>{"latent", "reasoning"});
-    CHECK(gguf.get_str_array("general.languages") == std::vector<std::string>{"en"});
+    CHECK(gguf.get_str_array("general.tags") == std::vector<std::string>{ "latent", "reasoning" });
+    CHECK(gguf.get_str_array("general.languages") == std::vector<std::string>{ "en" });
     CHECK(gguf.get_str("tokenizer.chat_template") == "{{ jinja }}");
 }
 
@@ -271,31 +283,100 @@ TEST_CASE("checkpoints that cannot be converted say why") {
     const auto       config = [&](const char * field, const Json & value) {
         model.edit("config.json", [&](Json & json) { json[field] = value; });
     };
-    const auto tokenizer = [&](const std::function<void(Json &)> & change) { model.edit("tokenizer.json", change); };
+    const auto  tokenizer = [&](const std::function<void(Json &)> & change) { model.edit("tokenizer.json", change); };
     std::string expected;
-    SUBCASE("model type") { config("model_type", "mamba"); expected = "'mamba' is not supported"; }
-    SUBCASE("rope") { config("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 1e4}}); expected = "'yarn'"; }
-    SUBCASE("activation") { config("hidden_act", "gelu"); expected = "hidden_act"; }
-    SUBCASE("biases") { config("attention_bias", true); expected = "attention_bias"; }
-    SUBCASE("quantized") { config("quantization_config", {{"bits", 4}}); expected = "quantized already"; }
-    SUBCASE("shape") { config("hidden_size", 32); expected = "expected [439, 32]"; }
-    SUBCASE("more layers than there are") { config("num_hidden_layers", 7); expected = "'model.layers.6.input_layernorm.weight' is missing"; }
-    SUBCASE("fewer layers than there are") { config("num_hidden_layers", 5); expected = "is not part of a Llama model"; }
-    SUBCASE("zero heads") { config("num_attention_heads", 0); expected = "num_attention_heads"; }
-    SUBCASE("odd grouping") { config("num_key_value_heads", 3); expected = "num_key_value_heads"; }
-    SUBCASE("no weights") { fs::remove(model.path() / "model.safetensors"); expected = "no .safetensors file"; }
-    SUBCASE("no tokenizer") { fs::remove(model.path() / "tokenizer.json"); expected = "tokenizer.json"; }
-    SUBCASE("other splits") { tokenizer([](Json & json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "."; }); expected = "pre_tokenizer"; }
-    SUBCASE("merges first") { tokenizer([](Json & json) { json["model"]["ignore_merges"] = false; }); expected = "ignore_merges"; }
-    SUBCASE("normalizer") { tokenizer([](Json & json) { json["normalizer"] = {{"type", "Lowercase"}}; }); expected = "normalizer"; }
-    SUBCASE("wordpiece") { tokenizer([](Json & json) { json["model"]["type"] = "WordPiece"; }); expected = "byte-level BPE"; }
-    SUBCASE("id outside") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 439; }); expected = "outside the vocabulary"; }
-    SUBCASE("negative id") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = -1; }); expected = "outside the vocabulary"; }
-    SUBCASE("two texts of one id") { tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 5; }); expected = "is both"; }
-    SUBCASE("two ids of one text") { tokenizer([](Json & json) { json["added_tokens"][0]["content"] = "!"; }); expected = "has two ids"; }
-    SUBCASE("merge of one part") { tokenizer([](Json & json) { json["model"]["merges"][0] = "pu"; }); expected = "merge 0"; }
-    SUBCASE("truncated weights") { fs::resize_file(model.path() / "model.safetensors", 100000); expected = "truncated"; }
-    SUBCASE("deep JSON") { std::ofstream(model.path() / "config.json") << std::string(10000, '['); expected = "config.json"; }
+    SUBCASE("model type") {
+        config("model_type", "mamba");
+        expected = "'mamba' is not supported";
+    }
+    SUBCASE("rope") {
+        config("rope_parameters", { { "rope_type", "yarn" }, { "rope_theta", 1e4 } });
+        expected = "'yarn'";
+    }
+    SUBCASE("activation") {
+        config("hidden_act", "gelu");
+        expected = "hidden_act";
+    }
+    SUBCASE("biases") {
+        config("attention_bias", true);
+        expected = "attention_bias";
+    }
+    SUBCASE("quantized") {
+        config("quantization_config", { { "bits", 4 } });
+        expected = "quantized already";
+    }
+    SUBCASE("shape") {
+        config("hidden_size", 32);
+        expected = "expected [439, 32]";
+    }
+    SUBCASE("more layers than there are") {
+        config("num_hidden_layers", 7);
+        expected = "'model.layers.6.input_layernorm.weight' is missing";
+    }
+    SUBCASE("fewer layers than there are") {
+        config("num_hidden_layers", 5);
+        expected = "is not part of a Llama model";
+    }
+    SUBCASE("zero heads") {
+        config("num_attention_heads", 0);
+        expected = "num_attention_heads";
+    }
+    SUBCASE("odd grouping") {
+        config("num_key_value_heads", 3);
+        expected = "num_key_value_heads";
+    }
+    SUBCASE("no weights") {
+        fs::remove(model.path() / "model.safetensors");
+        expected = "no .safetensors file";
+    }
+    SUBCASE("no tokenizer") {
+        fs::remove(model.path() / "tokenizer.json");
+        expected = "tokenizer.json";
+    }
+    SUBCASE("other splits") {
+        tokenizer([](Json & json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "."; });
+        expected = "pre_tokenizer";
+    }
+    SUBCASE("merges first") {
+        tokenizer([](Json & json) { json["model"]["ignore_merges"] = false; });
+        expected = "ignore_merges";
+    }
+    SUBCASE("normalizer") {
+        tokenizer([](Json & json) { json["normalizer"] = { { "type", "Lowercase" } }; });
+        expected = "normalizer";
+    }
+    SUBCASE("wordpiece") {
+        tokenizer([](Json & json) { json["model"]["type"] = "WordPiece"; });
+        expected = "byte-level BPE";
+    }
+    SUBCASE("id outside") {
+        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 439; });
+        expected = "outside the vocabulary";
+    }
+    SUBCASE("negative id") {
+        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = -1; });
+        expected = "outside the vocabulary";
+    }
+    SUBCASE("two texts of one id") {
+        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 5; });
+        expected = "is both";
+    }
+    SUBCASE("two ids of one text") {
+        tokenizer([](Json & json) { json["added_tokens"][0]["content"] = "!"; });
+        expected = "has two ids";
+    }
+    SUBCASE("merge of one part") {
+        tokenizer([](Json & json) { json["model"]["merges"][0] = "pu"; });
+        expected = "merge 0";
+    }
+    SUBCASE("truncated weights") {
+        fs::resize_file(model.path() / "model.safetensors", 100000);
+        expected = "truncated";
+    }
+    SUBCASE("deep JSON") {
+        std::ofstream(model.path() / "config.json") << std::string(10000, '[');
+        expected = "config.json";
+    }
     CHECK(says(model.refusal(), expected));
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("a backbone") {
     CHECK(info.json["metadata"]["tokenizer.ggml.tokens"]["count"] == 439);
     CHECK(info.json["tensors"].size() == 57);
     CHECK(info.json["tensors"][1]["name"] == "token_embd.weight");
-    CHECK(info.json["tensors"][1]["shape"] == OrderedJson{64, 439});
+    CHECK(info.json["tensors"][1]["shape"] == OrderedJson{ 64, 439 });
     CHECK(has(info.text, "6 layers, width 64"));
     CHECK(has(info.text, "per token"));
     CHECK(has(info.text, "blk.5.ffn_down.weight [160, 64]"));
@@ -48,7 +48,7 @@ TEST_CASE("adapters and bundles") {
     const auto       sidecar = describe_file(golden.sidecar(), false);
     CHECK(sidecar.json["kind"] == "sidecar");
     CHECK(sidecar.json["sidecar"]["method"] == "penelope");
-    CHECK(sidecar.json["sidecar"]["interval"] == OrderedJson{4, 6});
+    CHECK(sidecar.json["sidecar"]["interval"] == OrderedJson{ 4, 6 });
     CHECK(sidecar.json["sidecar"]["layer_applications"] == 14); // 6 + (3 + 1) * 2
     CHECK(sidecar.json["sidecar"]["base"]["vocab_size"] == 439);
     CHECK(sidecar.json["parameters"]["penelope"].get<int>() > 0);

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-FileResult export_as(const std::string & as, const std::string & in, const std::string & out, const std::string & base = "") {
+FileResult export_as(const std::string & as, const std::string & in, const std::string & out,
+                     const std::string & base = "") {
     ExportOptions options;
     options.as        = as;
     options.in_path   = in;
@@ -30,7 +31,8 @@ FileResult export_as(const std::string & as, const std::string & in, const std::
     return export_sidecar(options);
 }
 
-FileResult convert(const std::string & dir, const std::string & out, const std::string & base = "", const std::string & type = "F32") {
+FileResult convert(const std::string & dir, const std::string & out, const std::string & base = "",
+                   const std::string & type = "F32") {
     ConvertOptions options;
     options.dir       = dir;
     options.out_path  = out;
@@ -52,7 +54,8 @@ bool same_tensors(const GgufReader & a, const GgufReader & b) {
     bool same = a.tensors().size() == b.tensors().size();
     for (const auto & tensor : a.tensors()) {
         const GgufTensor * other = b.find_tensor(tensor.name);
-        same = same && other && other->type == tensor.type && other->size == tensor.size && std::memcmp(other->data, tensor.data, tensor.size) == 0;
+        same                     = same && other && other->type == tensor.type && other->size == tensor.size &&
+               std::memcmp(other->data, tensor.data, tensor.size) == 0;
     }
     return same;
 }
@@ -60,14 +63,17 @@ bool same_tensors(const GgufReader & a, const GgufReader & b) {
 } // namespace
 
 TEST_CASE("directory -> sidecar -> directory is byte-exact") {
-    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+    for (const char * name : { "last", "middle", "full", "overwrite" }) {
         const GoldenCase golden(name);
         const TempDir    dir;
         export_as("penelope", golden.sidecar(), dir.file("penelope"), golden.backbone());
-        CHECK(entries(dir.path()) == std::vector<std::string>{"penelope"});
-        CHECK(entries(dir.path() / "penelope") == std::vector<std::string>{"README.md", "lora", "penelope.safetensors", "penelope_config.json"});
-        CHECK(read_bytes(dir.path() / "penelope/penelope.safetensors") == read_bytes(golden.source("penelope/penelope.safetensors")));
-        CHECK(read_bytes(dir.path() / "penelope/lora/adapter_model.safetensors") == read_bytes(golden.source("lora/adapter_model.safetensors")));
+        CHECK(entries(dir.path()) == std::vector<std::string>{ "penelope" });
+        CHECK(entries(dir.path() / "penelope") ==
+              std::vector<std::string>{ "README.md", "lora", "penelope.safetensors", "penelope_config.json" });
+        CHECK(read_bytes(dir.path() / "penelope/penelope.safetensors") ==
+              read_bytes(golden.source("penelope/penelope.safetensors")));
+        CHECK(read_bytes(dir.path() / "penelope/lora/adapter_model.safetensors") ==
+              read_bytes(golden.source("lora/adapter_model.safetensors")));
         Json written = read_json_file(dir.file("penelope/penelope_config.json"));
         CHECK(written["base"].erase("tokens_sha256") == 1); // what the source did not say
         CHECK(written["base"].erase("name") == 1);
@@ -81,11 +87,14 @@ TEST_CASE("directory -> sidecar -> directory is byte-exact") {
 TEST_CASE("LoRA pairs leave as PEFT and as llama.cpp LoRA") {
     const GoldenCase golden("middle");
     const TempDir    dir;
-    for (const std::string & source : {golden.sidecar(), golden.lora()}) {
+    for (const std::string & source : { golden.sidecar(), golden.lora() }) {
         export_as("peft", source, dir.file("lora"), golden.backbone());
-        CHECK(read_bytes(dir.path() / "lora/adapter_model.safetensors") == read_bytes(golden.source("lora/adapter_model.safetensors")));
-        const Json config = read_json_file(dir.file("lora/adapter_config.json")), original = read_json_file(golden.source("lora/adapter_config.json"));
-        for (const char * field : {"r", "lora_alpha", "peft_type", "task_type", "bias", "fan_in_fan_out", "use_rslora", "use_dora", "rank_pattern"}) {
+        CHECK(read_bytes(dir.path() / "lora/adapter_model.safetensors") ==
+              read_bytes(golden.source("lora/adapter_model.safetensors")));
+        const Json config   = read_json_file(dir.file("lora/adapter_config.json")),
+                   original = read_json_file(golden.source("lora/adapter_config.json"));
+        for (const char * field : { "r", "lora_alpha", "peft_type", "task_type", "bias", "fan_in_fan_out", "use_rslora",
+                                    "use_dora", "rank_pattern" }) {
             CHECK_MESSAGE(config[field] == original[field], field);
         }
         CHECK(config["target_modules"].size() == 7);
@@ -109,7 +118,8 @@ TEST_CASE("merging adds alpha / rank * B A") {
     const GoldenCase golden("full");
     const TempDir    dir;
     export_as("merged", golden.sidecar(), dir.file("merged.gguf"), golden.backbone());
-    const auto merged = GgufReader::open(dir.file("merged.gguf")), base = GgufReader::open(golden.backbone()), lora = GgufReader::open(golden.lora());
+    const auto merged = GgufReader::open(dir.file("merged.gguf")), base = GgufReader::open(golden.backbone()),
+               lora = GgufReader::open(golden.lora());
     CHECK(merged.tensors().size() == base.tensors().size());
     CHECK(merged.get_str("general.type") == "model");
     size_t n_changed = 0;
@@ -165,8 +175,10 @@ TEST_CASE("a bundle holds both and lets both go again") {
     CHECK(bundle.tensors().size() == backbone.tensors().size() + GgufReader::open(golden.sidecar()).tensors().size());
 
     export_as("penelope", dir.file("bundle.gguf"), dir.file("penelope"));
-    CHECK(read_bytes(dir.path() / "penelope/penelope.safetensors") == read_bytes(golden.source("penelope/penelope.safetensors")));
-    CHECK(read_bytes(dir.path() / "penelope/lora/adapter_model.safetensors") == read_bytes(golden.source("lora/adapter_model.safetensors")));
+    CHECK(read_bytes(dir.path() / "penelope/penelope.safetensors") ==
+          read_bytes(golden.source("penelope/penelope.safetensors")));
+    CHECK(read_bytes(dir.path() / "penelope/lora/adapter_model.safetensors") ==
+          read_bytes(golden.source("lora/adapter_model.safetensors")));
     export_as("hf", dir.file("bundle.gguf"), dir.file("model"));
     CHECK(read_bytes(dir.path() / "model/model.safetensors") == read_bytes(golden.source("model/model.safetensors")));
     export_as("merged", dir.file("bundle.gguf"), dir.file("merged.gguf"));
@@ -188,25 +200,30 @@ TEST_CASE("a bundle holds both and lets both go again") {
 }
 
 TEST_CASE("backbone -> Hugging Face -> backbone is byte-exact") {
-    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+    for (const char * name : { "last", "middle", "full", "overwrite" }) {
         const GoldenCase golden(name);
         const TempDir    dir;
         export_as("hf", golden.backbone(), dir.file("model"));
-        CHECK(read_bytes(dir.path() / "model/model.safetensors") == read_bytes(golden.source("model/model.safetensors")));
-        const Json config = read_json_file(dir.file("model/config.json")), original = read_json_file(golden.source("model/config.json"));
-        for (const char * field : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-                                   "max_position_embeddings", "rms_norm_eps", "vocab_size", "tie_word_embeddings", "bos_token_id", "eos_token_id",
-                                   "hidden_act", "model_type", "architectures"}) {
+        CHECK(read_bytes(dir.path() / "model/model.safetensors") ==
+              read_bytes(golden.source("model/model.safetensors")));
+        const Json config   = read_json_file(dir.file("model/config.json")),
+                   original = read_json_file(golden.source("model/config.json"));
+        for (const char * field :
+             { "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+               "head_dim", "max_position_embeddings", "rms_norm_eps", "vocab_size", "tie_word_embeddings",
+               "bos_token_id", "eos_token_id", "hidden_act", "model_type", "architectures" }) {
             CHECK_MESSAGE(config[field] == original[field], field);
         }
         CHECK(config["rope_theta"] == original["rope_parameters"]["rope_theta"]);
         CHECK(config.contains("rope_scaling") == (original["rope_parameters"]["rope_type"] == "llama3"));
         if (config.contains("rope_scaling")) {
-            for (const char * field : {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+            for (const char * field :
+                 { "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings" }) {
                 CHECK_MESSAGE(config["rope_scaling"][field] == original["rope_parameters"][field], field);
             }
         }
-        const Json tokenizer = read_json_file(dir.file("model/tokenizer.json")), source = read_json_file(golden.source("model/tokenizer.json"));
+        const Json tokenizer = read_json_file(dir.file("model/tokenizer.json")),
+                   source    = read_json_file(golden.source("model/tokenizer.json"));
         CHECK(tokenizer["model"]["vocab"] == source["model"]["vocab"]);
         CHECK(tokenizer["model"]["merges"] == source["model"]["merges"]);
         CHECK(tokenizer["added_tokens"] == source["added_tokens"]);
@@ -219,8 +236,10 @@ TEST_CASE("backbone -> Hugging Face -> backbone is byte-exact") {
 
 TEST_CASE("rope scaling is found again from its divisors") {
     const std::tuple<Llama3RopeScaling, double, uint32_t> cases[] = {
-        {{32.0, 1.0, 4.0, 8192.0}, 500000.0, 64}, {{8.0, 1.0, 4.0, 8192.0}, 500000.0, 128}, {{8.0, 1.0, 4.0, 64.0}, 10000.0, 16},
-        {{4.0, 1.0, 2.0, 2048.0}, 10000.0, 128},
+        { { 32.0, 1.0, 4.0, 8192.0 }, 500000.0, 64 },
+        { { 8.0, 1.0, 4.0, 8192.0 }, 500000.0, 128 },
+        { { 8.0, 1.0, 4.0, 64.0 }, 10000.0, 16 },
+        { { 4.0, 1.0, 2.0, 2048.0 }, 10000.0, 128 },
     };
     for (const auto & [scaling, theta, head_dim] : cases) {
         const auto factors = llama3_rope_factors(scaling, theta, head_dim);
@@ -228,7 +247,7 @@ TEST_CASE("rope scaling is found again from its divisors") {
         CHECK(llama3_rope_factors(found, theta, head_dim) == factors);
         CHECK(found.original_context == scaling.original_context);
     }
-    CHECK_THROWS_AS(recover_llama3_scaling({1.0f, 5.0f, 2.0f, 8.0f}, 10000.0, 8), Error);
+    CHECK_THROWS_AS(recover_llama3_scaling({ 1.0f, 5.0f, 2.0f, 8.0f }, 10000.0, 8), Error);
 }
 
 TEST_CASE("existing files are kept unless told, and failures leave nothing") {
@@ -255,7 +274,7 @@ TEST_CASE("existing files are kept unless told, and failures leave nothing") {
     options.out_path         = dir.file("stopped");
     options.stream.cancelled = [] { return true; };
     CHECK_THROWS_AS(export_sidecar(options), Error);
-    CHECK(entries(dir.path()) == std::vector<std::string>{"model"});
+    CHECK(entries(dir.path()) == std::vector<std::string>{ "model" });
 }
 
 TEST_CASE("SmolLM2 goes to F32 safetensors and comes back the same" * doctest::skip(test::lacks_smollm2())) {
@@ -269,18 +288,20 @@ TEST_CASE("SmolLM2 goes to F32 safetensors and comes back the same" * doctest::s
     quantize_file(options);
     const auto original = GgufReader::open(test::smollm2_path()), again = GgufReader::open(dir.file("again.gguf"));
     CHECK(same_tensors(GgufReader::open(dir.file("f32.gguf")), again)); // the same weights give the same logits
-    for (const char * key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
+    for (const char * key : { "tokenizer.ggml.tokens", "tokenizer.ggml.merges" }) {
         CHECK_MESSAGE(original.get_str_array(key) == again.get_str_array(key), key);
     }
     CHECK(original.get_i32_array("tokenizer.ggml.token_type") == again.get_i32_array("tokenizer.ggml.token_type"));
     CHECK(original.get_str("tokenizer.ggml.pre") == again.get_str("tokenizer.ggml.pre"));
     CHECK(original.get_str("tokenizer.chat_template") == again.get_str("tokenizer.chat_template"));
-    for (const char * key : {"llama.block_count", "llama.embedding_length", "llama.feed_forward_length", "llama.attention.head_count",
-                             "llama.attention.head_count_kv", "llama.context_length", "llama.rope.dimension_count", "llama.vocab_size",
-                             "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id"}) {
+    for (const char * key :
+         { "llama.block_count", "llama.embedding_length", "llama.feed_forward_length", "llama.attention.head_count",
+           "llama.attention.head_count_kv", "llama.context_length", "llama.rope.dimension_count", "llama.vocab_size",
+           "tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id" }) {
         CHECK_MESSAGE(original.get_u32(key) == again.get_u32(key), key);
     }
     CHECK(original.get_f32("llama.rope.freq_base") == again.get_f32("llama.rope.freq_base"));
-    CHECK(original.get_f32("llama.attention.layer_norm_rms_epsilon") == again.get_f32("llama.attention.layer_norm_rms_epsilon"));
+    CHECK(original.get_f32("llama.attention.layer_norm_rms_epsilon") ==
+          again.get_f32("llama.attention.layer_norm_rms_epsilon"));
     CHECK(Tokenizer::from_gguf(original).adds_bos() == Tokenizer::from_gguf(again).adds_bos());
 }

@@ -60,8 +60,9 @@ std::string export_as(const char * as, const GoldenCase & golden, const std::str
 
 TEST_CASE("a bundle runs alone and as its parts do, bit by bit") {
     const GoldenCase golden("last");
-    Session          parts = open(golden.backbone(), golden.sidecar()), bundle = open(export_as("bundle", golden, "bundle.gguf"), "");
-    const auto       a = parts.dump(golden.prompt_ids(0), kSteps), b = bundle.dump(golden.prompt_ids(0), kSteps);
+    Session          parts = open(golden.backbone(), golden.sidecar()),
+            bundle         = open(export_as("bundle", golden, "bundle.gguf"), "");
+    const auto a = parts.dump(golden.prompt_ids(0), kSteps), b = bundle.dump(golden.prompt_ids(0), kSteps);
     REQUIRE(a.size() == b.size());
     for (size_t i = 0; i < a.size(); i++) {
         CHECK_MESSAGE(std::memcmp(a[i].data.data(), b[i].data.data(), a[i].data.size() * 4) == 0, a[i].name);
@@ -69,11 +70,12 @@ TEST_CASE("a bundle runs alone and as its parts do, bit by bit") {
     GenerateOptions options;
     options.n_predict = 12;
     options.n_steps   = kSteps;
-    CHECK(bundle.generate(golden.prompt_ids(0), options).tokens == golden.json()["greedy"]["K3.ex0"].get<std::vector<int32_t>>());
+    CHECK(bundle.generate(golden.prompt_ids(0), options).tokens ==
+          golden.json()["greedy"]["K3.ex0"].get<std::vector<int32_t>>());
 }
 
 TEST_CASE("the merged backbone with the modules alone meets the reference") {
-    for (const char * name : {"last", "middle"}) {
+    for (const char * name : { "last", "middle" }) {
         const GoldenCase golden(name);
         ConvertOptions   modules;
         modules.dir       = golden.source("penelope");
@@ -86,10 +88,11 @@ TEST_CASE("the merged backbone with the modules alone meets the reference") {
 }
 
 TEST_CASE("what quantizing the sidecar does to the states") {
-    for (const char * name : {"last", "middle", "full", "overwrite"}) {
+    for (const char * name : { "last", "middle", "full", "overwrite" }) {
         const GoldenCase golden(name);
         // Bounds a little above what the types do to states of scale 3 at this width.
-        for (const auto & [type, bound] : {std::pair(std::string("F16"), 3e-3f), std::pair(std::string("Q8_0"), 3e-2f)}) {
+        for (const auto & [type, bound] :
+             { std::pair(std::string("F16"), 3e-3f), std::pair(std::string("Q8_0"), 3e-2f) }) {
             QuantizeOptions options;
             options.in_path  = golden.sidecar();
             options.out_path = golden.file(type + ".gguf");
@@ -103,20 +106,20 @@ TEST_CASE("what quantizing the sidecar does to the states") {
             CHECK(worst < bound);
 
             int n_first = 0, n_same = 0; // answers that begin alike, and that are the same to the end
-            for (const int k : {0, 1, 3, 6}) {
+            for (const int k : { 0, 1, 3, 6 }) {
                 for (size_t example = 0; example < 2; example++) {
                     GenerateOptions generate;
-                    generate.n_predict   = 12;
-                    generate.n_steps     = k;
-                    const auto   tokens   = session.generate(golden.prompt_ids(example), generate).tokens;
-                    const auto   key      = "K" + std::to_string(k) + ".ex" + std::to_string(example);
-                    const auto   expected = golden.json()["greedy"][key].get<std::vector<int32_t>>();
+                    generate.n_predict  = 12;
+                    generate.n_steps    = k;
+                    const auto tokens   = session.generate(golden.prompt_ids(example), generate).tokens;
+                    const auto key      = "K" + std::to_string(k) + ".ex" + std::to_string(example);
+                    const auto expected = golden.json()["greedy"][key].get<std::vector<int32_t>>();
                     n_first += !tokens.empty() && tokens[0] == expected[0];
                     n_same += tokens == expected;
                 }
             }
-            MESSAGE(std::string(name) << " " << type << ": largest difference " << worst << ", of 8 answers " << n_first << " begin alike, "
-                                      << n_same << " are the same");
+            MESSAGE(std::string(name) << " " << type << ": largest difference " << worst << ", of 8 answers " << n_first
+                                      << " begin alike, " << n_same << " are the same");
         }
     }
 }

@@ -23,7 +23,7 @@ namespace {
 // Relative to the largest element of a tensor's gradient: F32 against F32 in another order of summation.
 constexpr double kTolerance = 1e-3;
 
-const std::vector<std::string> kCases{"last", "middle", "full", "overwrite"};
+const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
 
 double largest(const std::vector<float> & values) {
     double most = 0.0;
@@ -51,7 +51,8 @@ void check_gradients(const TrainedModel & model, const SafetensorsReader & expec
             const std::string name = exchange_name(parameter.name);
             CAPTURE(name);
             const auto reference = expected.read_f32(prefix + name);
-            const auto found     = exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+            const auto found =
+                exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
             CHECK(largest_difference(found, reference) <= kTolerance * largest(reference));
             n_compared++;
         }
@@ -70,7 +71,7 @@ TEST_CASE("loss and every gradient through the latent trajectory") {
         const GoldenCase golden(name);
         TrainedModel     model(choice_of(golden, "penelope"), cpu());
         StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        for (int k : {1, 6}) {
+        for (int k : { 1, 6 }) {
             const std::string prefix = "grad.K" + std::to_string(k) + ".";
             CAPTURE(name);
             CAPTURE(k);
@@ -122,7 +123,8 @@ TEST_CASE("four updates of AdamW") {
             CHECK(factor == doctest::Approx(recipe["rate_factor"][size_t(update - 1)].get<double>()));
             std::vector<double> rates;
             for (const TrainableGroup & group : model.groups()) {
-                rates.push_back(factor * recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
+                rates.push_back(factor *
+                                recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
             }
             const StepReport report = model.optimizer().step(rates, recipe["clip"]);
             CHECK(report.applied);
@@ -135,13 +137,13 @@ TEST_CASE("four updates of AdamW") {
             const double rate = recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"];
             for (const auto & parameter : group.parameters.parameters) {
                 CAPTURE(parameter.name);
-                const ModelConfig & config    = model.backbone().config;
-                const auto          gradient  = exchange_values(parameter.name, config, first_gradients[n_tensor++]);
-                const auto          found     = exchange_values(parameter.name, config, model.optimizer().values(parameter.name));
-                const auto          reference = golden.tensor("after." + exchange_name(parameter.name));
+                const ModelConfig & config   = model.backbone().config;
+                const auto          gradient = exchange_values(parameter.name, config, first_gradients[n_tensor++]);
+                const auto found = exchange_values(parameter.name, config, model.optimizer().values(parameter.name));
+                const auto reference = golden.tensor("after." + exchange_name(parameter.name));
                 REQUIRE(found.size() == reference.size());
-                const double tiny   = kTolerance * largest(gradient);
-                size_t       n_far  = 0, n_clear = 0;
+                const double tiny  = kTolerance * largest(gradient);
+                size_t       n_far = 0, n_clear = 0;
                 for (size_t i = 0; i < found.size(); i++) {
                     if (std::fabs(gradient[i]) > tiny) {
                         n_clear++;

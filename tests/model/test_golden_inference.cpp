@@ -273,7 +273,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         const auto         expected = g.tensor("K6.ex0.first_logits");
         SessionOptions     options  = f32_session();
         options.kv_type             = GGML_TYPE_F16;
-        const auto   engine = load(g, true);
+        const auto   engine         = load(g, true);
         Session      session(engine, options);
         const Filled filled = engine->method("").fill(session.context(), { g.prompt_ids(0) }, 6, 0);
         CHECK(max_difference(filled.logits[0], expected) < kF16Cache);
@@ -284,12 +284,12 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         quantize.type     = "Q8_0";
         quantize_file(quantize);
         LoadOptions small;
-        small.base    = quantize.out_path;
-        small.sidecar = g.sidecar();
+        small.base           = quantize.out_path;
+        small.sidecar        = g.sidecar();
         const auto   rounded = Engine::load(small);
         Session      rough(rounded, f32_session());
-        const Filled near   = rounded->method("").fill(rough.context(), { g.prompt_ids(0) }, 6, 0);
-        const float  worst  = max_difference(near.logits[0], expected);
+        const Filled near  = rounded->method("").fill(rough.context(), { g.prompt_ids(0) }, 6, 0);
+        const float  worst = max_difference(near.logits[0], expected);
         MESSAGE(name << ": Q8_0 weights move the first logits by at most " << worst);
         CHECK(worst < kQ8Weights);
 

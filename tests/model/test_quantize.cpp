@@ -26,16 +26,17 @@ std::string random_backbone(const std::string & path, int n_layer, bool tied, in
     writer.set_str("general.architecture", "llama");
     writer.set_u32("llama.block_count", uint32_t(n_layer));
     writer.set_u32("llama.attention.head_count", 4);
-    std::vector<std::pair<std::string, std::vector<int64_t>>> tensors = {{"token_embd.weight", {d, 300}}, {"output_norm.weight", {d}}};
+    std::vector<std::pair<std::string, std::vector<int64_t>>> tensors = { { "token_embd.weight", { d, 300 } },
+                                                                          { "output_norm.weight", { d } } };
     if (!tied) {
-        tensors.push_back({"output.weight", {d, 300}});
+        tensors.push_back({ "output.weight", { d, 300 } });
     }
     for (int il = n_layer - 1; il >= 0; il--) { // not in layer order
         const std::string blk = "blk." + std::to_string(il) + ".";
-        tensors.push_back({blk + "attn_norm.weight", {d}});
-        tensors.push_back({blk + "attn_q.weight", {d, 64}});
-        tensors.push_back({blk + "attn_v.weight", {d, 32}});
-        tensors.push_back({blk + "ffn_down.weight", {2 * d, 40}});
+        tensors.push_back({ blk + "attn_norm.weight", { d } });
+        tensors.push_back({ blk + "attn_q.weight", { d, 64 } });
+        tensors.push_back({ blk + "attn_v.weight", { d, 32 } });
+        tensors.push_back({ blk + "ffn_down.weight", { 2 * d, 40 } });
     }
     std::mt19937                    random(3);
     std::normal_distribution<float> normal(0.0f, 0.05f);
@@ -85,7 +86,7 @@ TEST_CASE("quantized bytes are those of one call of ggml over the whole tensor")
     const TempDir dir;
     const auto    in     = random_backbone(dir.file("in.gguf"), 2, true);
     const auto    source = GgufReader::open(in);
-    for (const char * type : {"Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K", "F16", "BF16"}) {
+    for (const char * type : { "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K", "F16", "BF16" }) {
         auto options             = options_for(in, dir.file("out.gguf"), type);
         options.force            = true;
         options.stream.n_threads = 3;
@@ -103,7 +104,8 @@ TEST_CASE("quantized bytes are those of one call of ggml over the whole tensor")
             } else if (tensor.type == GGML_TYPE_BF16) {
                 ggml_fp32_to_bf16_row_ref(f32, reinterpret_cast<ggml_bf16_t *>(expected.data()), from.n_elements());
             } else {
-                ggml_quantize_chunk(tensor.type, f32, expected.data(), 0, from.n_elements() / from.ne[0], from.ne[0], nullptr);
+                ggml_quantize_chunk(tensor.type, f32, expected.data(), 0, from.n_elements() / from.ne[0], from.ne[0],
+                                    nullptr);
             }
             CHECK_MESSAGE(std::memcmp(expected.data(), tensor.data, tensor.size) == 0, type << " " << tensor.name);
         }
@@ -112,7 +114,7 @@ TEST_CASE("quantized bytes are those of one call of ggml over the whole tensor")
 
 TEST_CASE("the mixes choose as llama.cpp does") {
     const TempDir dir;
-    for (const bool tied : {true, false}) {
+    for (const bool tied : { true, false }) {
         const auto in      = random_backbone(dir.file(tied ? "t.gguf" : "u.gguf"), 16, tied);
         auto       options = options_for(in, "", "Q4_K_M");
         options.dry_run    = true;
@@ -141,9 +143,9 @@ TEST_CASE("the mixes choose as llama.cpp does") {
 
 TEST_CASE("rows that do not fit fall back and are listed") {
     const TempDir dir;
-    auto          options = options_for(random_backbone(dir.file("in.gguf"), 1, false, 288), dir.file("out.gguf"), "Q4_K_M");
-    const auto    result  = quantize_file(options);
-    const auto    types   = types_of(result);
+    auto options = options_for(random_backbone(dir.file("in.gguf"), 1, false, 288), dir.file("out.gguf"), "Q4_K_M");
+    const auto result = quantize_file(options);
+    const auto types  = types_of(result);
     CHECK(types.at("token_embd.weight") == GGML_TYPE_Q5_0);
     CHECK(types.at("output.weight") == GGML_TYPE_Q8_0);
     CHECK(types.at("blk.0.attn_q.weight") == GGML_TYPE_Q5_0);
@@ -160,7 +162,7 @@ TEST_CASE("rows that do not fit fall back and are listed") {
 TEST_CASE("types by pattern") {
     const TempDir dir;
     auto          options = options_for(random_backbone(dir.file("in.gguf"), 2, true), dir.file("out.gguf"), "Q4_0");
-    options.overrides     = {{"attn_v", GGML_TYPE_Q8_0}, {"blk\\.1\\.", GGML_TYPE_F16}};
+    options.overrides     = { { "attn_v", GGML_TYPE_Q8_0 }, { "blk\\.1\\.", GGML_TYPE_F16 } };
     const auto types      = types_of(quantize_file(options));
     CHECK(types.at("blk.0.attn_v.weight") == GGML_TYPE_Q8_0);
     CHECK(types.at("blk.1.attn_v.weight") == GGML_TYPE_Q8_0);
@@ -169,9 +171,9 @@ TEST_CASE("types by pattern") {
     CHECK(types.at("blk.0.attn_q.weight") == GGML_TYPE_Q4_0);
 
     options.force     = true;
-    options.overrides = {{"atn_v", GGML_TYPE_Q8_0}};
+    options.overrides = { { "atn_v", GGML_TYPE_Q8_0 } };
     CHECK(message_of(options).find("'atn_v' finds no tensor") != std::string::npos);
-    options.overrides = {{"(", GGML_TYPE_Q8_0}};
+    options.overrides = { { "(", GGML_TYPE_Q8_0 } };
     CHECK(message_of(options).find("regular expression") != std::string::npos);
     CHECK_THROWS_AS(parse_tensor_type("q4_k_m"), Error);
     CHECK_THROWS_AS(parse_file_type("q9"), Error);
@@ -197,14 +199,16 @@ TEST_CASE("in a sidecar the big matrices take the type, the rest stays") {
     const GoldenCase golden("last");
     const auto       result = quantize_file(options_for(golden.sidecar(), golden.file("q8.gguf"), "Q8_0"));
     const auto       types  = types_of(result);
-    for (const char * name : {"penelope.memory.gru.input.weight", "penelope.memory.gru.hidden.weight", "penelope.readout.gru.input.weight",
-                              "penelope.readout.gru.hidden.weight", "penelope.readout.proj.weight", "penelope.adapter.down.weight"}) {
+    for (const char * name :
+         { "penelope.memory.gru.input.weight", "penelope.memory.gru.hidden.weight", "penelope.readout.gru.input.weight",
+           "penelope.readout.gru.hidden.weight", "penelope.readout.proj.weight", "penelope.adapter.down.weight" }) {
         CHECK_MESSAGE(types.at(name) == GGML_TYPE_Q8_0, name);
     }
     CHECK(types.at("penelope.adapter.up.weight") == GGML_TYPE_F16); // rows of 16
     for (const auto & [name, type] : types) {
         if (name.find("gru") == std::string::npos && name.find("proj.weight") == std::string::npos &&
-            name.find("adapter.down.weight") == std::string::npos && name.find("adapter.up.weight") == std::string::npos) {
+            name.find("adapter.down.weight") == std::string::npos &&
+            name.find("adapter.up.weight") == std::string::npos) {
             CHECK_MESSAGE(type == GGML_TYPE_F32, name);
         } else if (name.find("bias") != std::string::npos) {
             CHECK_MESSAGE(type == GGML_TYPE_F32, name);
@@ -225,15 +229,17 @@ TEST_CASE("a value that is not finite is refused, and so is one the type cannot 
         writer.set_str("general.architecture", "llama");
         writer.set_u32("llama.block_count", 1);
         writer.set_u32("llama.attention.head_count", 1);
-        writer.add_tensor("blk.0.attn_q.weight", GGML_TYPE_F32, {32, 2});
+        writer.add_tensor("blk.0.attn_q.weight", GGML_TYPE_F32, { 32, 2 });
         writer.begin_data();
         std::vector<float> values(64, 0.5f);
         values[40] = value;
         writer.write_tensor("blk.0.attn_q.weight", values.data(), 256);
         writer.finish();
     };
-    const auto refusal = [&](const char * type) { return message_of(options_for(dir.file("in.gguf"), dir.file("out.gguf"), type)); };
-    for (const char * type : {"Q8_0", "F16", "F32"}) {
+    const auto refusal = [&](const char * type) {
+        return message_of(options_for(dir.file("in.gguf"), dir.file("out.gguf"), type));
+    };
+    for (const char * type : { "Q8_0", "F16", "F32" }) {
         write(std::nanf(""));
         CHECK(refusal(type).find("'blk.0.attn_q.weight'") != std::string::npos);
         write(-INFINITY);

@@ -56,8 +56,8 @@ void check_close(const Gradients & found, const Gradients & expected, double tol
 } // namespace
 
 TEST_CASE("a packed minibatch gives the sum of its examples") {
-    for (const char * method : {"cot", "penelope", "coconut"}) {
-        for (const char * name : {"last", "middle"}) {
+    for (const char * method : { "cot", "penelope", "coconut" }) {
+        for (const char * name : { "last", "middle" }) {
             CAPTURE(method);
             CAPTURE(name);
             const GoldenCase golden(name);
@@ -71,7 +71,7 @@ TEST_CASE("a packed minibatch gives the sum of its examples") {
             Gradients sum;
             for (const TokenizedExample & example : batch.examples) {
                 const double share = double(example.target.size()) / batch.n_targets();
-                const auto   one   = graphs.run({{example}, 3});
+                const auto   one   = graphs.run({ { example }, 3 });
                 loss += share * one.mean;
                 for (const auto & [parameter, values] : gradients_of(model)) {
                     std::vector<float> & total = sum[parameter];
@@ -88,8 +88,8 @@ TEST_CASE("a packed minibatch gives the sum of its examples") {
 }
 
 TEST_CASE("computing layers again in the backward and making transposes there change nothing") {
-    for (const char * method : {"cot", "penelope", "coconut"}) {
-        for (const char * name : {"last", "middle", "full"}) {
+    for (const char * method : { "cot", "penelope", "coconut" }) {
+        for (const char * name : { "last", "middle", "full" }) {
             CAPTURE(method);
             CAPTURE(name);
             const GoldenCase golden(name);
@@ -98,7 +98,7 @@ TEST_CASE("computing layers again in the backward and making transposes there ch
             choice.dropout          = 0.1f;
             TrainedModel plain(choice, cpu());
             StepGraphs   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
-            plain.dropout().step = 7;
+            plain.dropout().step     = 7;
             const StepLoss  expected = plain_graphs.run(batch);
             const Gradients kept     = gradients_of(plain);
 
@@ -124,7 +124,7 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
         quantize_file(options);
         return options.out_path;
     };
-    const std::string half = with_type(golden.backbone(), "F16");
+    const std::string half   = with_type(golden.backbone(), "F16");
     ModelChoice       choice = choice_of(golden, "penelope");
     const Minibatch   batch  = all_examples(golden, 3);
     choice.base              = with_type(half, "F32");
@@ -134,7 +134,7 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
     exact_graphs.run(batch);
     const Gradients expected = gradients_of(exact);
     choice.base              = half;
-    for (bool keep : {true, false}) {
+    for (bool keep : { true, false }) {
         CAPTURE(keep);
         choice.keep_transposes = keep;
         TrainedModel rounded(choice, cpu());
@@ -176,14 +176,14 @@ TEST_CASE("dropout follows from seed and step, and graphs are used again") {
 
 TEST_CASE("a target of a single token and examples of one length") {
     const GoldenCase golden("middle");
-    for (const char * method : {"cot", "penelope", "coconut"}) {
+    for (const char * method : { "cot", "penelope", "coconut" }) {
         CAPTURE(method);
         TrainedModel model(choice_of(golden, method), cpu());
         StepGraphs   graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
         Minibatch    batch;
         batch.n_steps = 2;
-        batch.examples.push_back({golden.prompt_ids(0), {golden.target_ids(0)[0]}});
-        batch.examples.push_back({golden.prompt_ids(0), golden.target_ids(0)});
+        batch.examples.push_back({ golden.prompt_ids(0), { golden.target_ids(0)[0] } });
+        batch.examples.push_back({ golden.prompt_ids(0), golden.target_ids(0) });
         const StepLoss loss = graphs.run(batch);
         // Both predict the same first token from the same prompt.
         CHECK(loss.tokens[0] == doctest::Approx(loss.tokens[1]).epsilon(1e-5));
@@ -191,7 +191,7 @@ TEST_CASE("a target of a single token and examples of one length") {
 }
 
 TEST_CASE("the gradients of all weights of a backbone are those that differences show") {
-    for (const char * name : {"last", "middle"}) { // a tied and an untied head
+    for (const char * name : { "last", "middle" }) { // a tied and an untied head
         CAPTURE(name);
         const GoldenCase golden(name);
         ModelChoice      choice;
@@ -217,7 +217,7 @@ TEST_CASE("the gradients of all weights of a backbone are those that differences
             REQUIRE(length > 0);
             const double step = 1e-2;
             double       loss[2];
-            for (int side : {0, 1}) {
+            for (int side : { 0, 1 }) {
                 std::vector<float> moved = values;
                 for (size_t i = 0; i < moved.size(); i++) {
                     moved[i] += float((side ? step : -step) * gradient[i] / length);

@@ -63,7 +63,9 @@ class GoldenCase {
             writer.begin_data();
             writer.write(tensor.data, tensor.size);
             writer.finish();
-            const Json config = {{"version", 1}, {"method", "coconut"}, {"k_max", 8}, {"k_default", 3}, {"task", "golden"}};
+            const Json config = {
+                { "version", 1 }, { "method", "coconut" }, { "k_max", 8 }, { "k_default", 3 }, { "task", "golden" }
+            };
             std::ofstream(dir + "/penelope_config.json") << config.dump();
             options.dir       = dir;
             options.lora_dir  = source("lora");

@@ -46,7 +46,7 @@ inline Leaf leaf(std::vector<int64_t> shape, uint64_t stream, double spread = 1.
     for (int64_t extent : shape) {
         n *= extent;
     }
-    return {shape, random_values(n, stream, spread)};
+    return { shape, random_values(n, stream, spread) };
 }
 
 // What the function needs that is not differentiated: filled after the graph is allocated.
@@ -58,7 +58,7 @@ using Fills = std::vector<Fill>;
 
 template <typename T> void fill(Fills & fills, Node node, const std::vector<T> & values) {
     const char * data = reinterpret_cast<const char *>(values.data());
-    fills.push_back({node, std::vector<char>(data, data + values.size() * sizeof(T))});
+    fills.push_back({ node, std::vector<char>(data, data + values.size() * sizeof(T)) });
 }
 
 // Builds the result from the leaves.
@@ -67,21 +67,22 @@ using Build = std::function<Node(Graph & g, const std::vector<Node> & leaves, Fi
 struct Result {
     std::vector<float>              value;
     std::vector<std::vector<float>> gradients; // one per leaf, empty where none arrived
-    int                             n_nodes = 0;
-    size_t                          n_bytes = 0;
+    int                             n_nodes              = 0;
+    size_t                          n_bytes              = 0;
     int                             n_layer_applications = 0;
 };
 
 // Value of the function and, when asked for, the gradients of sum(seed * value).
 class Program {
   public:
-    Program(const std::vector<Leaf> & leaves, const Build & build, bool differentiate, const std::vector<bool> & watched = {},
-            bool host_kernels = true)
+    Program(const std::vector<Leaf> & leaves, const Build & build, bool differentiate,
+            const std::vector<bool> & watched = {}, bool host_kernels = true)
         : graph_(20000, &tape_) {
         tape_.set_host_kernels(host_kernels);
         for (size_t i = 0; i < leaves.size(); i++) {
             const std::vector<int64_t> & s = leaves[i].shape;
-            nodes_.push_back(graph_.input("leaf." + std::to_string(i), GGML_TYPE_F32, s[0], s.size() > 1 ? s[1] : 1, s.size() > 2 ? s[2] : 1));
+            nodes_.push_back(graph_.input("leaf." + std::to_string(i), GGML_TYPE_F32, s[0], s.size() > 1 ? s[1] : 1,
+                                          s.size() > 2 ? s[2] : 1));
             if (watched.empty() || watched[i]) {
                 tape_.watch(nodes_.back());
             }
@@ -112,9 +113,9 @@ class Program {
         }
         graph_.compute(backend());
         Result result;
-        result.value   = penelope::get_node(result_);
-        result.n_nodes = graph_.n_nodes();
-        result.n_bytes = graph_.n_bytes();
+        result.value                = penelope::get_node(result_);
+        result.n_nodes              = graph_.n_nodes();
+        result.n_bytes              = graph_.n_bytes();
         result.n_layer_applications = graph_.n_layer_applications();
         if (seed_) {
             for (Node node : nodes_) {
@@ -171,8 +172,8 @@ inline Result gradients(const std::vector<Leaf> & leaves, const Build & build, c
 // Checks every gradient element against five-point differences of the forward.
 inline void check(const std::vector<Leaf> & leaves, const Build & build, double tolerance = 1e-3, double step = 2e-2) {
     Program                  forward(leaves, build, false);
-    const std::vector<float> seed  = random_values(forward.n_results(), 99);
-    const Result             found = Program(leaves, build, true).run(leaves, seed);
+    const std::vector<float> seed     = random_values(forward.n_results(), 99);
+    const Result             found    = Program(leaves, build, true).run(leaves, seed);
     const Result             portable = Program(leaves, build, true, {}, false).run(leaves, seed);
     for (size_t l = 0; l < leaves.size(); l++) {
         std::vector<Leaf>  moved = leaves;
@@ -184,7 +185,8 @@ inline void check(const std::vector<Leaf> & leaves, const Build & build, double 
                 moved[l].values[i] = leaves[l].values[i];
                 return value;
             };
-            expected.push_back(float((8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step)));
+            expected.push_back(
+                float((8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step)));
         }
         CAPTURE(l);
         REQUIRE(found.gradients[l].size() == expected.size());

@@ -44,7 +44,7 @@ inline std::string read_bytes(const std::filesystem::path & path) {
     if (!in) {
         throw std::runtime_error("cannot read " + path.string());
     }
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    return { std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>() };
 }
 
 } // namespace penelope::test

@@ -16,7 +16,7 @@ inline Minibatch all_examples(const GoldenCase & golden, int n_steps) {
     Minibatch batch;
     batch.n_steps = n_steps;
     for (size_t i = 0; i < golden.json()["examples"].size(); i++) {
-        batch.examples.push_back({golden.prompt_ids(i), golden.target_ids(i)});
+        batch.examples.push_back({ golden.prompt_ids(i), golden.target_ids(i) });
     }
     return batch;
 }

@@ -185,7 +185,8 @@ TEST_CASE("an interrupt can remove what is being written") {
         first.sync();
         const std::string folder = dir.file("folder");
         fs::create_directories(folder + "/inner");
-        const penelope::TemporaryPath paths[] = { penelope::TemporaryPath(folder), penelope::TemporaryPath(folder + "/inner"),
+        const penelope::TemporaryPath paths[] = { penelope::TemporaryPath(folder),
+                                                  penelope::TemporaryPath(folder + "/inner"),
                                                   penelope::TemporaryPath(folder + "/inner/file") };
         penelope::write_file(folder + "/inner/file", "finished", false);
         (void) !write(ready[1], "x", 1);

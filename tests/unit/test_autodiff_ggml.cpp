@@ -16,7 +16,8 @@ std::vector<std::vector<float>> by_ggml(const std::vector<Leaf> & leaves, const 
     Fills             fills;
     std::vector<Node> nodes;
     for (const Leaf & item : leaves) {
-        nodes.push_back(ggml_new_tensor_2d(g.ctx(), GGML_TYPE_F32, item.shape[0], item.shape.size() > 1 ? item.shape[1] : 1));
+        nodes.push_back(
+            ggml_new_tensor_2d(g.ctx(), GGML_TYPE_F32, item.shape[0], item.shape.size() > 1 ? item.shape[1] : 1));
         ggml_set_param(nodes.back());
     }
     Node y    = build(g, nodes, fills);
@@ -56,44 +57,48 @@ void compare(const std::vector<Leaf> & leaves, const Build & build) {
 } // namespace
 
 TEST_CASE("element-wise operations") {
-    const Leaf a = leaf({13, 5}, 1), b = leaf({13, 5}, 2), row = leaf({13}, 3);
-    for (auto op : {penelope::add, penelope::sub, penelope::mul, penelope::swiglu}) {
-        compare({a, b}, [op](Graph & g, const std::vector<Node> & x, Fills &) { return op(g, x[0], x[1]); });
+    const Leaf a = leaf({ 13, 5 }, 1), b = leaf({ 13, 5 }, 2), row = leaf({ 13 }, 3);
+    for (auto op : { penelope::add, penelope::sub, penelope::mul, penelope::swiglu }) {
+        compare({ a, b }, [op](Graph & g, const std::vector<Node> & x, Fills &) { return op(g, x[0], x[1]); });
     }
-    for (auto op : {penelope::add, penelope::mul}) {
-        compare({a, row}, [op](Graph & g, const std::vector<Node> & x, Fills &) { return op(g, x[0], x[1]); });
+    for (auto op : { penelope::add, penelope::mul }) {
+        compare({ a, row }, [op](Graph & g, const std::vector<Node> & x, Fills &) { return op(g, x[0], x[1]); });
     }
-    compare({a}, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::silu(g, x[0]); });
-    compare({a}, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::scale(g, x[0], 1.5f); });
+    compare({ a }, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::silu(g, x[0]); });
+    compare({ a }, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::scale(g, x[0], 1.5f); });
 }
 
 TEST_CASE("products, norm, positions and rows") {
-    compare({leaf({24, 6}, 1), leaf({24, 32}, 2), leaf({32}, 3)}, [](Graph & g, const std::vector<Node> & x, Fills &) {
-        Linear layer;
-        layer.weight = x[1];
-        layer.bias   = x[2];
-        return penelope::linear(g, layer, x[0]);
-    });
-    compare({leaf({24, 6}, 1), leaf({24, 32}, 2), leaf({24, 4}, 3), leaf({4, 32}, 4)}, [](Graph & g, const std::vector<Node> & x, Fills &) {
-        Linear layer;
-        layer.weight = x[1];
-        layer.lora   = {x[2], x[3], 2.0f};
-        return penelope::linear(g, layer, x[0]);
-    });
-    compare({leaf({24, 6}, 1), leaf({24}, 2)},
+    compare({ leaf({ 24, 6 }, 1), leaf({ 24, 32 }, 2), leaf({ 32 }, 3) },
+            [](Graph & g, const std::vector<Node> & x, Fills &) {
+                Linear layer;
+                layer.weight = x[1];
+                layer.bias   = x[2];
+                return penelope::linear(g, layer, x[0]);
+            });
+    compare({ leaf({ 24, 6 }, 1), leaf({ 24, 32 }, 2), leaf({ 24, 4 }, 3), leaf({ 4, 32 }, 4) },
+            [](Graph & g, const std::vector<Node> & x, Fills &) {
+                Linear layer;
+                layer.weight = x[1];
+                layer.lora   = { x[2], x[3], 2.0f };
+                return penelope::linear(g, layer, x[0]);
+            });
+    compare({ leaf({ 24, 6 }, 1), leaf({ 24 }, 2) },
             [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::rms_norm(g, x[0], x[1], 1e-5f); });
-    compare({leaf({24, 6}, 1)}, [](Graph & g, const std::vector<Node> & x, Fills & fills) {
+    compare({ leaf({ 24, 6 }, 1) }, [](Graph & g, const std::vector<Node> & x, Fills & fills) {
         Node positions = ggml_new_tensor_1d(g.ctx(), GGML_TYPE_I32, 6);
-        fill(fills, positions, std::vector<int32_t>{4, 0, 1, 9, 2, 3});
+        fill(fills, positions, std::vector<int32_t>{ 4, 0, 1, 9, 2, 3 });
         RopeParams params;
         params.n_dims = 8;
         return penelope::rope(g, x[0], positions, 8, params);
     });
-    compare({leaf({8, 5}, 1)}, [](Graph & g, const std::vector<Node> & x, Fills & fills) {
+    compare({ leaf({ 8, 5 }, 1) }, [](Graph & g, const std::vector<Node> & x, Fills & fills) {
         Node ids = ggml_new_tensor_1d(g.ctx(), GGML_TYPE_I32, 4);
-        fill(fills, ids, std::vector<int32_t>{3, 3, 0, 4});
+        fill(fills, ids, std::vector<int32_t>{ 3, 3, 0, 4 });
         return penelope::embed(g, x[0], ids);
     });
-    compare({leaf({8, 2}, 1)}, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::repeat_rows(g, x[0], 3); });
-    compare({leaf({8, 7}, 1)}, [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::slice_rows(g, x[0], 2, 3); });
+    compare({ leaf({ 8, 2 }, 1) },
+            [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::repeat_rows(g, x[0], 3); });
+    compare({ leaf({ 8, 7 }, 1) },
+            [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::slice_rows(g, x[0], 2, 3); });
 }

@@ -21,7 +21,8 @@ Backend & cpu() {
     return instance;
 }
 
-const std::vector<ParameterGroup> kGroups{{"lora", 0.01, {{"a", {3, 5}}, {"b", {7}}}}, {"rows", 0.0, {{"c", {1500}}}}};
+const std::vector<ParameterGroup> kGroups{ { "lora", 0.01, { { "a", { 3, 5 } }, { "b", { 7 } } } },
+                                           { "rows", 0.0, { { "c", { 1500 } } } } };
 
 std::vector<float> numbers(size_t n, float first) {
     std::vector<float> values(n);
@@ -33,7 +34,8 @@ std::vector<float> numbers(size_t n, float first) {
 
 void fill(Optimizer & optimizer, float first) {
     for (int group = 0; group < optimizer.n_groups(); group++) {
-        for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+        for (auto part :
+             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
             optimizer.write(group, part, numbers(size_t(optimizer.n_flat(group)), first += 10));
         }
     }
@@ -49,7 +51,7 @@ TEST_CASE("weights, moments and counts come back bit by bit") {
     RunState state;
     state.update   = 42;
     state.scored   = 40;
-    state.best     = {40, 0.875, 0.1234567890123};
+    state.best     = { 40, 0.875, 0.1234567890123 };
     state.seconds  = 12.5;
     state.settings = "{\"seed\":1}";
     save_checkpoint(dir.file("last.gguf"), state, saved, CheckpointParts::weights_and_moments);
@@ -63,7 +65,8 @@ TEST_CASE("weights, moments and counts come back bit by bit") {
     CHECK(found.settings == state.settings);
     CHECK(loaded.n_steps() == 41);
     for (int group = 0; group < saved.n_groups(); group++) {
-        for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+        for (auto part :
+             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
             CHECK(saved.read(group, part) == loaded.read(group, part));
         }
     }
@@ -76,16 +79,23 @@ TEST_CASE("a file of weights alone has no moments to give") {
     save_checkpoint(dir.file("best.gguf"), {}, optimizer, CheckpointParts::weights);
     load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights);
     CHECK(optimizer.values("a") == other.values("a"));
-    CHECK(contains(error_of([&] { load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights_and_moments); }).message(), "first_moments"));
+    CHECK(contains(error_of([&] {
+                       load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights_and_moments);
+                   }).message(),
+                   "first_moments"));
 }
 
 TEST_CASE("a checkpoint of other parameters is refused") {
     const TempDir dir;
     Optimizer     optimizer(cpu(), kGroups);
-    Optimizer     larger(cpu(), {{"lora", 0.01, {{"a", {300, 50}}}}, {"rows", 0.0, {{"c", {1500}}}}});
+    Optimizer     larger(cpu(), { { "lora", 0.01, { { "a", { 300, 50 } } } }, { "rows", 0.0, { { "c", { 1500 } } } } });
     save_checkpoint(dir.file("last.gguf"), {}, optimizer, CheckpointParts::weights_and_moments);
-    CHECK(contains(error_of([&] { load_checkpoint(dir.file("last.gguf"), larger, CheckpointParts::weights_and_moments); }).message(), "lora.weights"));
-    CHECK(error_of([&] { load_checkpoint(dir.file("none.gguf"), optimizer, CheckpointParts::weights); }).kind == ErrorKind::not_found);
+    CHECK(contains(error_of([&] {
+                       load_checkpoint(dir.file("last.gguf"), larger, CheckpointParts::weights_and_moments);
+                   }).message(),
+                   "lora.weights"));
+    CHECK(error_of([&] { load_checkpoint(dir.file("none.gguf"), optimizer, CheckpointParts::weights); }).kind ==
+          ErrorKind::not_found);
 }
 
 TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
@@ -109,11 +119,12 @@ TEST_CASE("metrics after the checkpoint are dropped, a half line too") {
     const RunFolder run(dir.file("run"));
     run.create(false);
     for (int update = 1; update <= 5; update++) {
-        run.append_metrics({{"update", update}, {"loss", 1.0 / update}});
+        run.append_metrics({ { "update", update }, { "loss", 1.0 / update } });
     }
-    run.append_metrics({{"update", 3}, {"k_default", 2}});
+    run.append_metrics({ { "update", 3 }, { "k_default", 2 } });
     const std::string all = test::read_bytes(run.metrics());
     dir.write("run/metrics.jsonl", all + "{\"update\":2,\"lo");
     run.cut_metrics(3);
-    CHECK(test::read_bytes(run.metrics()) == "{\"update\":1,\"loss\":1.0}\n{\"update\":2,\"loss\":0.5}\n{\"update\":3,\"loss\":0.3333333333333333}\n");
+    CHECK(test::read_bytes(run.metrics()) ==
+          "{\"update\":1,\"loss\":1.0}\n{\"update\":2,\"loss\":0.5}\n{\"update\":3,\"loss\":0.3333333333333333}\n");
 }

@@ -13,7 +13,8 @@ using namespace penelope;
 
 namespace {
 
-std::vector<Outcome> outcomes(int n, int n_correct, const std::string & prefix = "q", const std::string & question = "?") {
+std::vector<Outcome> outcomes(int n, int n_correct, const std::string & prefix = "q",
+                              const std::string & question = "?") {
     std::vector<Outcome> rows;
     for (int i = 0; i < n; i++) {
         rows.push_back({ prefix + std::to_string(i), question, i < n_correct ? 1.0 : 0.0 });

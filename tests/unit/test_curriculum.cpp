@@ -36,8 +36,8 @@ TEST_CASE("the first half in equal blocks of rising depth, the second half at fu
 }
 
 TEST_CASE("every update belongs to one stage, whatever the numbers") {
-    for (int64_t n_updates : {1, 2, 5, 11, 13, 100, 1501}) {
-        for (int depth : {0, 1, 3, 6, 8}) {
+    for (int64_t n_updates : { 1, 2, 5, 11, 13, 100, 1501 }) {
+        for (int depth : { 0, 1, 3, 6, 8 }) {
             CAPTURE(n_updates);
             CAPTURE(depth);
             const Curriculum curriculum(n_updates, depth, depth);
@@ -65,7 +65,7 @@ TEST_CASE("the control without latent steps sees the same targets in the same up
     const Curriculum with(1500, 6, 6), without(1500, 6, 0);
     REQUIRE(without.stages().size() == with.stages().size());
     for (size_t i = 0; i < with.stages().size(); i++) {
-        const Stage & a = with.stages()[i], & b = without.stages()[i];
+        const Stage &a = with.stages()[i], &b = without.stages()[i];
         CHECK(b.first == a.first);
         CHECK(b.last == a.last);
         CHECK(b.n_latent == a.n_latent);

@@ -30,8 +30,8 @@ double share_of_zeros(const std::vector<float> & values) {
 } // namespace
 
 TEST_CASE("the share asked for is dropped and the mean stays") {
-    for (float rate : {0.05f, 0.5f, 0.0f}) {
-        const std::vector<float> values = on_ones({rate, 1, 1}, 200000, 2);
+    for (float rate : { 0.05f, 0.5f, 0.0f }) {
+        const std::vector<float> values = on_ones({ rate, 1, 1 }, 200000, 2);
         double                   sum    = 0.0;
         for (float value : values) {
             sum += value;
@@ -43,31 +43,32 @@ TEST_CASE("the share asked for is dropped and the mean stays") {
 }
 
 TEST_CASE("the same elements whatever the number of threads; others for another seed, step or draw") {
-    const std::vector<float> once = on_ones({0.3f, 1, 1}, 10007, 1);
-    for (int n_threads : {1, 2, 3, 5}) {
-        CHECK(on_ones({0.3f, 1, 1}, 10007, n_threads) == once);
+    const std::vector<float> once = on_ones({ 0.3f, 1, 1 }, 10007, 1);
+    for (int n_threads : { 1, 2, 3, 5 }) {
+        CHECK(on_ones({ 0.3f, 1, 1 }, 10007, n_threads) == once);
     }
-    CHECK(on_ones({0.3f, 2, 1}, 10007, 2) != once);
-    CHECK(on_ones({0.3f, 1, 2}, 10007, 2) != once);
-    CHECK(on_ones({0.3f, 1, 1}, 10007, 2, 1) != once);
+    CHECK(on_ones({ 0.3f, 2, 1 }, 10007, 2) != once);
+    CHECK(on_ones({ 0.3f, 1, 2 }, 10007, 2) != once);
+    CHECK(on_ones({ 0.3f, 1, 1 }, 10007, 2, 1) != once);
 }
 
 TEST_CASE("elements are decided by the words of the project's generator") {
-    const Dropout            source = {0.25f, 0x123456789ABCDEFull, 77};
+    const Dropout            source = { 0.25f, 0x123456789ABCDEFull, 77 };
     const std::vector<float> values = on_ones(source, 1300, 2, 3);
     const uint64_t           stream = penelope::stream_id("dropout", source.step);
     for (uint64_t i = 0; i < values.size(); i++) {
-        const uint64_t              group = i / 512, k = i % 512 / 64, j = i % 64;
-        const uint64_t              block = (uint64_t(3) << 32) + group * 64 + j;
-        const penelope::PhiloxCounter words = penelope::philox4x32(
-            {uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32)}, {uint32_t(source.seed), uint32_t(source.seed >> 32)});
+        const uint64_t                group = i / 512, k = i % 512 / 64, j = i % 64;
+        const uint64_t                block = (uint64_t(3) << 32) + group * 64 + j;
+        const penelope::PhiloxCounter words =
+            penelope::philox4x32({ uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32) },
+                                 { uint32_t(source.seed), uint32_t(source.seed >> 32) });
         const uint32_t half = (words[k / 2] >> (k % 2 ? 16 : 0)) & 0xFFFF;
         REQUIRE((values[i] == 0.0f) == (half < 16384));
     }
 }
 
 TEST_CASE("a graph that is computed again reads the step anew") {
-    Dropout source = {0.3f, 1, 1};
+    Dropout source = { 0.3f, 1, 1 };
     Graph   g(10);
     Node    x = g.input("x", GGML_TYPE_F32, 1000);
     Node    y = penelope::dropout(g, x, source);
@@ -85,25 +86,26 @@ TEST_CASE("a graph that is computed again reads the step anew") {
 }
 
 TEST_CASE("gradients go through the elements that were kept") {
-    const Dropout source = {0.4f, 1, 1};
-    check({leaf({7, 5}, 1)}, [&](Graph & g, const std::vector<Node> & x, Fills &) {
+    const Dropout source = { 0.4f, 1, 1 };
+    check({ leaf({ 7, 5 }, 1) }, [&](Graph & g, const std::vector<Node> & x, Fills &) {
         Node y = penelope::dropout(g, x[0], source);
         return penelope::mul(g, y, y);
     });
 }
 
 TEST_CASE("low-rank updates read what dropout left of their input, the weight reads all of it") {
-    const Dropout source = {0.4f, 1, 1};
+    const Dropout source = { 0.4f, 1, 1 };
     const Build   build  = [&](Graph & g, const std::vector<Node> & x, Fills & fills) {
         Node   frozen = g.input("frozen", GGML_TYPE_F32, 7, 6);
         Linear first, second;
         fill(fills, frozen, random_values(42, 9));
         first.weight = second.weight = frozen;
-        first.lora                   = {x[1], x[2], 2.0f, &source};
-        second.lora                  = {x[3], x[4], 0.5f, &source};
+        first.lora                   = { x[1], x[2], 2.0f, &source };
+        second.lora                  = { x[3], x[4], 0.5f, &source };
         return penelope::mul(g, penelope::linear(g, first, x[0]), penelope::linear(g, second, x[0]));
     };
-    const std::vector<Leaf> leaves = {leaf({7, 5}, 1), leaf({7, 2}, 2), leaf({2, 6}, 3), leaf({7, 3}, 4), leaf({3, 6}, 5)};
+    const std::vector<Leaf> leaves = { leaf({ 7, 5 }, 1), leaf({ 7, 2 }, 2), leaf({ 2, 6 }, 3), leaf({ 7, 3 }, 4),
+                                       leaf({ 3, 6 }, 5) };
     check(leaves, build);
 
     // Against the same thing written out with one mask for both.

@@ -254,8 +254,8 @@ TEST_CASE("impossible requests are refused") {
 }
 
 TEST_CASE("the operators can be chosen") {
-    DatasetOptions options = small_options(200, { 1, 3 });
-    options.operators      = { "MIN", "MED" };
+    DatasetOptions options     = small_options(200, { 1, 3 });
+    options.operators          = { "MIN", "MED" };
     const Dataset         data = generate_listops(options);
     std::set<std::string> seen;
     for (const Example & example : data.test) {

@@ -18,7 +18,9 @@ Backend & cpu() {
     return instance;
 }
 
-Node owner(Node node) { return node->view_src ? node->view_src : node; }
+Node owner(Node node) {
+    return node->view_src ? node->view_src : node;
+}
 
 // For each pair of tensors with memory of their own: either the bytes are apart or one is used last before the other is made.
 // A result may take the place of an operand that is used there last.
@@ -32,11 +34,11 @@ void check_no_overlap(Graph & g) {
     for (int i = 0; i < g.n_nodes(); i++) {
         Node node = ggml_graph_node(g.cgraph(), i);
         if (!node->view_src && !spans.count(node)) {
-            spans[node] = {i, i, static_cast<char *>(node->data), ggml_nbytes(node)};
+            spans[node] = { i, i, static_cast<char *>(node->data), ggml_nbytes(node) };
         }
         for (Node source : node->src) {
             if (source && !spans.count(owner(source))) { // an input
-                spans[owner(source)] = {-1, i, static_cast<char *>(owner(source)->data), ggml_nbytes(owner(source))};
+                spans[owner(source)] = { -1, i, static_cast<char *>(owner(source)->data), ggml_nbytes(owner(source)) };
             }
             if (source) {
                 spans[owner(source)].last = i;
@@ -50,10 +52,10 @@ void check_no_overlap(Graph & g) {
     int n_overlaps = 0;
     for (auto a = spans.begin(); a != spans.end(); ++a) {
         for (auto b = std::next(a); b != spans.end(); ++b) {
-            const Span & x = a->second;
-            const Span & y = b->second;
-            const bool apart = x.first + x.size <= y.first || y.first + y.size <= x.first;
-            const bool after = x.last <= y.made || y.last <= x.made;
+            const Span & x     = a->second;
+            const Span & y     = b->second;
+            const bool   apart = x.first + x.size <= y.first || y.first + y.size <= x.first;
+            const bool   after = x.last <= y.made || y.last <= x.made;
             n_overlaps += !apart && !after;
         }
     }
@@ -114,7 +116,7 @@ TEST_CASE("random graphs with thousands of gaps") {
     Rng rng(5);
     for (int round = 0; round < 5; round++) {
         Graph             g(4096);
-        std::vector<Node> alive{g.input("x", GGML_TYPE_F32, 16, 16)};
+        std::vector<Node> alive{ g.input("x", GGML_TYPE_F32, 16, 16) };
         std::vector<Node> results;
         for (int i = 0; i < 1200; i++) {
             Node       a    = alive[rng.below(alive.size())];
@@ -124,7 +126,8 @@ TEST_CASE("random graphs with thousands of gaps") {
                               : kind == 1 ? ggml_scale(g.ctx(), a, 0.5f)
                               : kind == 2 ? ggml_repeat_4d(g.ctx(), a, a->ne[0], a->ne[1] > 512 ? a->ne[1] : a->ne[1] * 2, 1, 1)
                               : kind == 3 ? ggml_view_2d(g.ctx(), a, a->ne[0], (a->ne[1] + 1) / 2, a->nb[1], 0)
-                                          : ggml_are_same_shape(a, b) ? ggml_add(g.ctx(), a, b) : ggml_sqr(g.ctx(), a);
+                              : ggml_are_same_shape(a, b) ? ggml_add(g.ctx(), a, b)
+                                                          : ggml_sqr(g.ctx(), a);
             if (!ggml_is_contiguous(y)) {
                 y = ggml_cont(g.ctx(), y);
             }
@@ -143,15 +146,15 @@ TEST_CASE("random graphs with thousands of gaps") {
 }
 
 TEST_CASE("a graph gets its memory back in a workspace another one has used") {
-    Workspace          shared(cpu());
-    Graph              first(16), second(16);
-    Node               x = first.input("x", GGML_TYPE_F32, 64);
-    Node               y = ggml_sqr(first.ctx(), x);
-    Node               p = second.input("p", GGML_TYPE_F32, 4096);
-    Node               q = ggml_sqr(second.ctx(), p);
+    Workspace shared(cpu());
+    Graph     first(16), second(16);
+    Node      x = first.input("x", GGML_TYPE_F32, 64);
+    Node      y = ggml_sqr(first.ctx(), x);
+    Node      p = second.input("p", GGML_TYPE_F32, 4096);
+    Node      q = ggml_sqr(second.ctx(), p);
     first.output(y);
     second.output(q);
-    for (float value : {2.0f, 3.0f}) {
+    for (float value : { 2.0f, 3.0f }) {
         first.allocate(cpu(), shared);
         set_node(x, std::vector<float>(64, value));
         first.compute(cpu());

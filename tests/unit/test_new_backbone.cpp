@@ -18,7 +18,8 @@ using penelope::test::TempDir;
 
 namespace {
 
-const std::string kShape = "name = \"small\"\nlayers = 3\nwidth = 48\nheads = 4\nkv-heads = 2\nffn = 96\ncontext = 128\n";
+const std::string kShape =
+    "name = \"small\"\nlayers = 3\nwidth = 48\nheads = 4\nkv-heads = 2\nffn = 96\ncontext = 128\n";
 
 std::string refusal(const std::string & text) {
     const TempDir dir;
@@ -40,14 +41,14 @@ TEST_CASE("the file is a whole backbone with its vocabulary") {
     CHECK(config.n_vocab == 258);
     CHECK(config.n_ctx_train == 128);
     CHECK(config.name == "small");
-    CHECK(Tokenizer::from_gguf(*file).encode("Hi", {true, false}) == std::vector<int32_t>{256, 'H', 'i'});
+    CHECK(Tokenizer::from_gguf(*file).encode("Hi", { true, false }) == std::vector<int32_t>{ 256, 'H', 'i' });
     WeightStore store(find_device("CPU"), false);
     load_backbone(file, {}, store);
     CHECK(!file->find_tensor("output.weight"));
 
     // Standard deviations: 1 / sqrt(n_in), divided by sqrt(2 * 3) for what writes into the residual stream.
     const auto deviation = [&](const char * name) {
-        double sum = 0;
+        double     sum    = 0;
         const auto values = read_f32(*file, *file->find_tensor(name));
         for (float value : values) {
             sum += double(value) * value;
@@ -76,7 +77,8 @@ TEST_CASE("a shape file that makes no sense is refused by key") {
     CHECK(contains(refusal(kShape + "depth = 3\n"), "'depth'"));
     CHECK(contains(refusal("name = \"x\"\nlayers = 0\nwidth = 48\nheads = 4\nffn = 96\ncontext = 128\n"), "layers"));
     CHECK(contains(refusal("name = \"x\"\nlayers = 1\nwidth = 50\nheads = 4\nffn = 96\ncontext = 128\n"), "heads"));
-    CHECK(contains(refusal("name = \"x\"\nlayers = 1\nwidth = 48\nheads = 4\nkv-heads = 3\nffn = 96\ncontext = 128\n"), "kv-heads"));
+    CHECK(contains(refusal("name = \"x\"\nlayers = 1\nwidth = 48\nheads = 4\nkv-heads = 3\nffn = 96\ncontext = 128\n"),
+                   "kv-heads"));
     CHECK(contains(refusal("name = \"x\"\nlayers = 1.5\nwidth = 48\nheads = 4\nffn = 96\ncontext = 128\n"), "layers"));
     CHECK(contains(refusal("name ="), "line 1"));
 }

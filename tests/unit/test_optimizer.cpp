@@ -13,8 +13,8 @@ using penelope::StepReport;
 namespace {
 
 const std::vector<ParameterGroup> kGroups = {
-    {"matrices", 0.01, {{"w", {5, 3}}, {"far", {1000, 3}}}},
-    {"vectors", 0.0, {{"b", {3}}, {"unused", {7}}}},
+    { "matrices", 0.01, { { "w", { 5, 3 } }, { "far", { 1000, 3 } } } },
+    { "vectors", 0.0, { { "b", { 3 } }, { "unused", { 7 } } } },
 };
 
 // loss = sum over the rows of x of sum(tanh(W x + b) * seed), so that gradients change with the weights.
@@ -22,8 +22,8 @@ class Problem {
   public:
     explicit Problem(Optimizer & optimizer) : graph_(200, &tape_) {
         optimizer.watch(tape_);
-        Node x = graph_.input("x", GGML_TYPE_F32, 5, 4);
-        Node s = graph_.input("seed", GGML_TYPE_F32, 3, 4);
+        Node             x = graph_.input("x", GGML_TYPE_F32, 5, 4);
+        Node             s = graph_.input("seed", GGML_TYPE_F32, 3, 4);
         penelope::Linear layer;
         layer.weight = optimizer.parameter("w");
         layer.bias   = optimizer.parameter("b");
@@ -69,10 +69,12 @@ struct Reference {
     int                 t = 0;
 
     explicit Reference(const Optimizer & optimizer, double rate_0, double rate_1) {
-        for (const auto & [name, group] : std::vector<std::pair<std::string, int>>{{"w", 0}, {"far", 0}, {"b", 1}, {"unused", 1}}) {
+        for (const auto & [name, group] :
+             std::vector<std::pair<std::string, int>>{ { "w", 0 }, { "far", 0 }, { "b", 1 }, { "unused", 1 } }) {
             const std::vector<float> values = optimizer.values(name);
-            tensors.push_back({name, group == 0 ? rate_0 : rate_1, group == 0 ? 0.01 : 0.0,
-                               std::vector<double>(values.begin(), values.end()), std::vector<double>(values.size()), std::vector<double>(values.size())});
+            tensors.push_back({ name, group == 0 ? rate_0 : rate_1, group == 0 ? 0.01 : 0.0,
+                                std::vector<double>(values.begin(), values.end()), std::vector<double>(values.size()),
+                                std::vector<double>(values.size()) });
         }
     }
 
@@ -91,8 +93,8 @@ struct Reference {
             for (size_t i = 0; i < gradient.size(); i++) {
                 const double g = gradient[i] * coef;
                 tensor.w[i] *= 1.0 - tensor.rate * tensor.decay;
-                tensor.m[i] = 0.9 * tensor.m[i] + 0.1 * g;
-                tensor.v[i] = 0.999 * tensor.v[i] + 0.001 * g * g;
+                tensor.m[i]              = 0.9 * tensor.m[i] + 0.1 * g;
+                tensor.v[i]              = 0.999 * tensor.v[i] + 0.001 * g * g;
                 const double denominator = std::sqrt(tensor.v[i]) / std::sqrt(1.0 - std::pow(0.999, t)) + 1e-8;
                 tensor.w[i] -= tensor.rate / (1.0 - std::pow(0.9, t)) * tensor.m[i] / denominator;
             }
@@ -114,8 +116,8 @@ void check_against(const Optimizer & optimizer, const Reference & reference, dou
 } // namespace
 
 TEST_CASE("updates are those of AdamW with clipping by the norm of all gradients") {
-    for (double clip : {0.5, 1e9}) {
-        for (float scale : {1.0f, 4096.0f}) {
+    for (double clip : { 0.5, 1e9 }) {
+        for (float scale : { 1.0f, 4096.0f }) {
             CAPTURE(clip);
             CAPTURE(scale);
             Optimizer optimizer(backend(), kGroups);
@@ -124,8 +126,8 @@ TEST_CASE("updates are those of AdamW with clipping by the norm of all gradients
             Reference reference(optimizer, 1e-2, 3e-2);
             for (int i = 0; i < 20; i++) {
                 problem.compute(i, scale);
-                const double expected = reference.step(optimizer, clip, scale);
-                const StepReport report = optimizer.step({1e-2, 3e-2}, clip, scale);
+                const double     expected = reference.step(optimizer, clip, scale);
+                const StepReport report   = optimizer.step({ 1e-2, 3e-2 }, clip, scale);
                 CHECK(report.applied);
                 CHECK(report.norm == doctest::Approx(expected).epsilon(1e-5));
             }
@@ -140,22 +142,24 @@ TEST_CASE("a gradient that is not finite changes nothing") {
     initialize(optimizer);
     Problem problem(optimizer);
     problem.compute(0);
-    optimizer.step({1e-2, 1e-2}, 1.0);
+    optimizer.step({ 1e-2, 1e-2 }, 1.0);
     std::vector<std::vector<float>> before;
     for (int group = 0; group < 2; group++) {
-        for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+        for (auto part :
+             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
             before.push_back(optimizer.read(group, part));
         }
     }
-    for (float poison : {NAN, INFINITY}) {
+    for (float poison : { NAN, INFINITY }) {
         problem.compute(1, poison);
-        const StepReport report = optimizer.step({1e-2, 1e-2}, 1.0);
+        const StepReport report = optimizer.step({ 1e-2, 1e-2 }, 1.0);
         CHECK_FALSE(report.applied);
         CHECK_FALSE(std::isfinite(report.norm));
         CHECK(optimizer.n_steps() == 1);
         size_t i = 0;
         for (int group = 0; group < 2; group++) {
-            for (auto part : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+            for (auto part :
+                 { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
                 CHECK(optimizer.read(group, part) == before[i++]);
             }
         }
@@ -167,7 +171,7 @@ TEST_CASE("a run taken up from its buffers goes on bit by bit") {
         Problem problem(optimizer);
         for (int i = first; i < last; i++) {
             problem.compute(i);
-            optimizer.step({1e-2, 1e-2}, 1.0);
+            optimizer.step({ 1e-2, 1e-2 }, 1.0);
         }
     };
     Optimizer whole(backend(), kGroups), part(backend(), kGroups), rest(backend(), kGroups);
@@ -176,16 +180,17 @@ TEST_CASE("a run taken up from its buffers goes on bit by bit") {
     run(whole, 0, 6);
     run(part, 0, 3);
     for (int group = 0; group < 2; group++) {
-        for (auto buffer : {Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments}) {
+        for (auto buffer :
+             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
             rest.write(group, buffer, part.read(group, buffer));
         }
     }
     rest.set_n_steps(part.n_steps());
     run(rest, 3, 6);
-    for (const char * name : {"w", "far", "b", "unused"}) {
+    for (const char * name : { "w", "far", "b", "unused" }) {
         CHECK(rest.values(name) == whole.values(name));
     }
-    CHECK_THROWS_AS(rest.write(0, Optimizer::Part::weights, {1.0f}), penelope::Error);
+    CHECK_THROWS_AS(rest.write(0, Optimizer::Part::weights, { 1.0f }), penelope::Error);
 }
 
 TEST_CASE("sizes and order") {

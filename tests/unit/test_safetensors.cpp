@@ -47,28 +47,29 @@ bool says(const std::string & message, const char * part) {
     return found;
 }
 
-const char * k_two = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
+const char * k_two =
+    R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
 
 } // namespace
 
 TEST_CASE("a written file reads back, in parts and with every type of weight") {
     const TempDir     dir;
-    const std::string path     = dir.file("m.safetensors");
-    const float       f32[6]   = {1.0f, -2.5f, 0.0f, -0.0f, 3e38f, 1e-40f};
-    const uint16_t    bf16[2]  = {0x3f80, 0xc020}; // 1, -2.5
-    const double      f64[1]   = {0.1};
-    const float       half_in[2] = {0.5f, -65504.0f};
+    const std::string path       = dir.file("m.safetensors");
+    const float       f32[6]     = { 1.0f, -2.5f, 0.0f, -0.0f, 3e38f, 1e-40f };
+    const uint16_t    bf16[2]    = { 0x3f80, 0xc020 }; // 1, -2.5
+    const double      f64[1]     = { 0.1 };
+    const float       half_in[2] = { 0.5f, -65504.0f };
     ggml_fp16_t       f16[2];
     ggml_fp32_to_fp16_row(half_in, f16, 2);
     {
         SafetensorsWriter writer(path, false);
         writer.set_metadata("format", "pt");
-        writer.add_tensor("odd", SafetensorsType::u8, {3});
-        writer.add_tensor("w", SafetensorsType::f32, {2, 3});
-        writer.add_tensor("half", SafetensorsType::f16, {2});
-        writer.add_tensor("brain", SafetensorsType::bf16, {2, 1});
+        writer.add_tensor("odd", SafetensorsType::u8, { 3 });
+        writer.add_tensor("w", SafetensorsType::f32, { 2, 3 });
+        writer.add_tensor("half", SafetensorsType::f16, { 2 });
+        writer.add_tensor("brain", SafetensorsType::bf16, { 2, 1 });
         writer.add_tensor("wide", SafetensorsType::f64, {});
-        writer.add_tensor("none", SafetensorsType::f32, {0, 7});
+        writer.add_tensor("none", SafetensorsType::f32, { 0, 7 });
         writer.begin_data();
         writer.write("abc", 3); // leaves everything behind it unaligned
         writer.write(f32, 10);
@@ -81,16 +82,16 @@ TEST_CASE("a written file reads back, in parts and with every type of weight") {
     const auto reader = SafetensorsReader::open(path);
     CHECK(reader.metadata().at("format") == "pt");
     CHECK(reader.tensors().size() == 6);
-    CHECK(reader.get("w", {2, 3}).size == 24);
+    CHECK(reader.get("w", { 2, 3 }).size == 24);
     const auto w = reader.read_f32("w");
     CHECK(std::memcmp(w.data(), f32, sizeof f32) == 0);
-    CHECK(reader.read_f32("half") == std::vector<float>{0.5f, -65504.0f});
-    CHECK(reader.read_f32("brain") == std::vector<float>{1.0f, -2.5f});
-    CHECK(reader.read_f32("wide") == std::vector<float>{0.1f});
+    CHECK(reader.read_f32("half") == std::vector<float>{ 0.5f, -65504.0f });
+    CHECK(reader.read_f32("brain") == std::vector<float>{ 1.0f, -2.5f });
+    CHECK(reader.read_f32("wide") == std::vector<float>{ 0.1f });
     CHECK(reader.read_f32("none").empty());
     CHECK(reader.find("absent") == nullptr);
     CHECK_THROWS_AS(reader.get("absent"), Error);
-    CHECK_THROWS_AS(reader.get("w", {3, 2}), Error);
+    CHECK_THROWS_AS(reader.get("w", { 3, 2 }), Error);
     CHECK_THROWS_AS(reader.read_f32("odd"), Error);
     float one;
     CHECK_THROWS_AS(safetensors_to_f32(reader.get("w"), 6, 1, &one), Error);
@@ -105,8 +106,8 @@ TEST_CASE("a written file reads back, in parts and with every type of weight") {
 TEST_CASE("the writer refuses what it was not told") {
     const TempDir     dir;
     SafetensorsWriter writer(dir.file("m.safetensors"), false);
-    writer.add_tensor("a", SafetensorsType::f32, {1});
-    CHECK_THROWS_AS(writer.add_tensor("a", SafetensorsType::f32, {1}), Error);
+    writer.add_tensor("a", SafetensorsType::f32, { 1 });
+    CHECK_THROWS_AS(writer.add_tensor("a", SafetensorsType::f32, { 1 }), Error);
     CHECK_THROWS_AS(writer.write("abcd", 4), Error);
     writer.begin_data();
     CHECK_THROWS_AS(writer.finish(), Error);
@@ -131,7 +132,9 @@ TEST_CASE("damaged files are refused") {
     CHECK(says(refusal(with_header(k_two, data.substr(1))), "outside"));
     CHECK(says(refusal(with_header(k_two, data + "y")), "after the last"));
 
-    const auto one = [](const std::string & entry, size_t n) { return refusal(with_header("{\"a\":" + entry + "}", std::string(n, 'x'))); };
+    const auto one = [](const std::string & entry, size_t n) {
+        return refusal(with_header("{\"a\":" + entry + "}", std::string(n, 'x')));
+    };
     CHECK(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})", 8) == "");
     CHECK(says(one("3", 8), "needs dtype"));
     CHECK(says(one(R"({"dtype":"F32","shape":[2]})", 8), "needs dtype"));
@@ -145,19 +148,29 @@ TEST_CASE("damaged files are refused") {
     CHECK(says(one(R"({"dtype":"F32","shape":[2],"data_offsets":[-1,7]})", 8), "non-negative"));
     CHECK(says(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})", 8), "needs 12 bytes"));
     CHECK(says(one(R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})", 12), "before tensor"));
-    CHECK(says(one(R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})", 8), "outside"));
+    CHECK(says(one(R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,18446744073709551615]})", 8),
+               "outside"));
     CHECK(says(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,18446744073709551616]})", 8), "non-negative"));
     // Products that wrap around to a plausible size.
     CHECK(says(one(R"({"dtype":"F32","shape":[4294967296,4294967296,2],"data_offsets":[0,8]})", 8), "too large"));
     CHECK(says(one(R"({"dtype":"F32","shape":[9223372036854775808,2],"data_offsets":[0,8]})", 8), "too large"));
     CHECK(says(one(R"({"dtype":"F32","shape":[0,18446744073709551615],"data_offsets":[0,0]})", 0), "too large"));
 
-    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
-                                   "123456")), "overlaps"));
-    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
-                                   "1234")), "overlaps"));
-    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
-                                   "1234")), "twice"));
+    CHECK(says(
+        refusal(with_header(
+            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+            "123456")),
+        "overlaps"));
+    CHECK(says(
+        refusal(with_header(
+            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+            "1234")),
+        "overlaps"));
+    CHECK(says(
+        refusal(with_header(
+            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+            "1234")),
+        "twice"));
     CHECK(says(refusal(with_header(R"({"__metadata__":{"format":1}})", "")), "not a string"));
     CHECK(says(refusal(with_header(R"({"__metadata__":[]})", "")), "not an object"));
 }

@@ -7,7 +7,7 @@ using penelope::rate_factor;
 using penelope::warmup_updates;
 
 TEST_CASE("four updates with one of warm-up") {
-    const double expected[] = {1.0, 0.75, 0.25, 0.0};
+    const double expected[] = { 1.0, 0.75, 0.25, 0.0 };
     for (int i = 1; i <= 4; i++) {
         CHECK(rate_factor(i, 4, 1) == doctest::Approx(expected[i - 1]).epsilon(1e-12));
     }

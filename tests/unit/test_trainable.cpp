@@ -39,7 +39,8 @@ TEST_CASE("the paper's counts of trained parameters") {
         layer.down = projection(d_ff, d);
         model.layers.push_back(layer);
     }
-    CHECK(n_parameters(lora_group(model, [](const Linear &) { return int64_t(16); }, 0.01)) == 11272192);
+    CHECK(n_parameters(lora_group(
+              model, [](const Linear &) { return int64_t(16); }, 0.01)) == 11272192);
 
     int64_t n_modules = 0;
     for (const TrainableGroup & group : module_groups(SidecarConfig(), d, 0.01)) {

@@ -11,7 +11,7 @@ using penelope::test::error_of;
 
 namespace {
 
-const std::vector<Example> kExamples{{"a", "Q1", {"s1", "s2"}, "7"}, {"b", "a longer one", {}, "42"}};
+const std::vector<Example> kExamples{ { "a", "Q1", { "s1", "s2" }, "7" }, { "b", "a longer one", {}, "42" } };
 
 std::string text_of(const std::vector<int32_t> & ids) {
     std::string text;
@@ -21,7 +21,9 @@ std::string text_of(const std::vector<int32_t> & ids) {
     return text;
 }
 
-TrainingData data() { return TrainingData(kExamples, Tokenizer(byte_level_vocabulary()), {"Q: {question}\nA:", "### "}); }
+TrainingData data() {
+    return TrainingData(kExamples, Tokenizer(byte_level_vocabulary()), { "Q: {question}\nA:", "### " });
+}
 
 } // namespace
 
@@ -50,5 +52,8 @@ TEST_CASE("the longest example is found and can be left out") {
 TEST_CASE("a vocabulary that cannot end or spell an answer is refused") {
     TokenizerData endless = byte_level_vocabulary();
     endless.eos.reset();
-    CHECK(contains(error_of([&] { TrainingData(kExamples, Tokenizer(endless), {"{question}", "### "}); }).message(), "end token"));
+    CHECK(contains(error_of([&] {
+                       TrainingData(kExamples, Tokenizer(endless), { "{question}", "### " });
+                   }).message(),
+                   "end token"));
 }
