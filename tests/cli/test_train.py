@@ -137,6 +137,21 @@ class Runs(Trained):
         self.assertIn("K=1 u=1: 3 updates", text.stdout)
         self.assertRegex(text.stdout, r"prompt of the first example\n(.|\n)*\nwhat it has to learn\n")
 
+    def test_a_look_at_a_new_backbone_touches_nothing_that_was_there(self):
+        with tempfile.TemporaryDirectory() as temp, tempfile.TemporaryDirectory() as elsewhere:
+            treasure = Path(elsewhere) / "treasure"
+            treasure.write_text("kept")
+            planted = Path(temp) / "penelope-1804289383.gguf"  # the first number of an unseeded rand()
+            planted.symlink_to(treasure)
+            new = ("--init-random", self.root / "shape.toml", "--full", "--method", "cot", "--dry-run")
+            done = self.train(*new, out="dry", env={"TMPDIR": temp})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(treasure.read_text(), "kept")
+            self.assertEqual([p.name for p in Path(temp).iterdir()], [planted.name])
+            done = self.train(*new, out="dry", env={"TMPDIR": str(Path(temp) / "nowhere")})
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("TMPDIR", done.stderr)
+
     def test_gradients_are_written_under_the_names_of_the_reference(self):
         path = self.root / "gradients.safetensors"
         done = self.train(*self.latent("penelope", "--dump-gradients", path), out="dump")

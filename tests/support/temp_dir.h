@@ -1,30 +1,18 @@
 // A directory of its own for a test, removed with everything in it at the end.
 #pragma once
 
+#include "base/temporary_folder.h"
+
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
-#include <stdlib.h>
-
 namespace penelope::test {
 
 class TempDir {
   public:
-    TempDir() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "penelope-test-XXXXXX").string();
-        if (!mkdtemp(pattern.data())) {
-            throw std::runtime_error("cannot make a temporary directory");
-        }
-        path_ = pattern;
-    }
-    ~TempDir() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TempDir(const TempDir &)             = delete;
-    TempDir & operator=(const TempDir &) = delete;
+    TempDir() : path_(folder_.path()) {}
 
     const std::filesystem::path & path() const { return path_; }
     std::string                   file(const std::string & name) const { return (path_ / name).string(); }
@@ -36,6 +24,7 @@ class TempDir {
     }
 
   private:
+    TemporaryFolder       folder_;
     std::filesystem::path path_;
 };
 

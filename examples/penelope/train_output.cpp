@@ -1,0 +1,151 @@
+#include "train_output.h"
+
+#include "output.h"
+
+#include "base/format.h"
+#include "base/memory.h"
+
+#include <cstdio>
+
+namespace penelope {
+
+namespace {
+
+std::string with_digits(const char * format, double value) {
+    char text[64];
+    std::snprintf(text, sizeof(text), format, value);
+    return text;
+}
+
+std::string update_line(const UpdateReport & r) {
+    return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | " + stage_text(r.stage) +
+           " | loss " + with_digits("%.4f", r.loss) + " | rates " + with_digits("%.2e", r.backbone_rate) + " " +
+           with_digits("%.2e", r.module_rate) + " | norm " + with_digits("%.3f", r.norm) + " | " +
+           with_digits("%.0f", r.tokens_per_second) + " tok/s | " + format_duration(r.ms) + " | " +
+           format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
+}
+
+std::string score_line(const ScoreReport & r) {
+    return "update " + std::to_string(r.update) + " | " + stage_text(r.stage) + " | valid loss " +
+           with_digits("%.4f", r.loss) + " | exact match " + with_digits("%.2f %%", 100 * r.exact) + " of " +
+           std::to_string(r.n_examples) + (r.is_best ? " | best so far" : "");
+}
+
+// On stderr whether or not it is a terminal: a run that takes hours is looked at in its log.
+void print_line(const std::string & line, Terminal & terminal) {
+    terminal.progress("");
+    if (!terminal.quiet()) {
+        std::fprintf(stderr, "%s\n", line.c_str());
+    }
+}
+
+OrderedJson plan_json(const TrainPlan & plan) {
+    OrderedJson stages = OrderedJson::array();
+    for (const Stage & stage : plan.stages) {
+        stages.push_back({ { "K", stage.n_steps },
+                           { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
+                           { "updates", stage.n_updates() } });
+    }
+    return {
+        { "status", "ok" },
+        { "parameters",
+          { { "lora", plan.n_lora },
+            { "modules", plan.n_modules },
+            { "backbone", plan.n_backbone },
+            { "frozen", plan.n_frozen } } },
+        { "stages", stages },
+        { "examples",
+          { { "train", plan.n_train },
+            { "valid", plan.n_valid },
+            { "skipped", plan.n_dropped },
+            { "longest", plan.n_longest } } },
+        { "memory",
+          { { "weights", plan.weight_bytes }, { "optimizer", plan.optimizer_bytes }, { "graph", plan.graph_bytes } } },
+        { "missing_operations", plan.missing_operations },
+        { "sample",
+          { { "prompt", plan.sample_prompt },
+            { "target", plan.sample_target },
+            { "prompt_ids", plan.sample.prompt },
+            { "target_ids", plan.sample.target } } }
+    };
+}
+
+void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & terminal) {
+    const auto count = [](const char * what, int64_t n) {
+        return n ? "  " + std::string(what) + ": " + std::to_string(n) + "\n" : "";
+    };
+    std::string text = "trained parameters\n" + count("LoRA", plan.n_lora) + count("modules", plan.n_modules) +
+                       count("backbone", plan.n_backbone) + "frozen parameters\n" + "  " +
+                       std::to_string(plan.n_frozen) + "\nstages\n";
+    for (const Stage & stage : plan.stages) {
+        text += "  " + stage_text(stage) + ": " + std::to_string(stage.n_updates()) + " updates\n";
+    }
+    const size_t all = plan.weight_bytes + plan.optimizer_bytes + plan.graph_bytes;
+    text += "examples\n  train " + std::to_string(plan.n_train) + ", valid " + std::to_string(plan.n_valid) +
+            (plan.n_dropped ? ", too long and left out " + std::to_string(plan.n_dropped) : "") + "; the longest has " +
+            std::to_string(plan.n_longest) + " tokens\n";
+    text += "memory\n  weights " + format_bytes(plan.weight_bytes) + ", optimizer " +
+            format_bytes(plan.optimizer_bytes) + ", graph of the longest minibatch " + format_bytes(plan.graph_bytes) +
+            ": " + format_bytes(all);
+    if (const auto available = available_memory()) {
+        text += " of " + format_bytes(*available) + " available";
+    }
+    text += "\ndevice\n  " + backend.device().name +
+            (plan.missing_operations.empty() ? ": runs every operation"
+                                             : ": cannot run " + join(plan.missing_operations, ", ")) +
+            "\n";
+    text += "prompt of the first example\n" + plan.sample_prompt + (plan.sample_prompt.back() == '\n' ? "" : "\n") +
+            "what it has to learn\n" + plan.sample_target;
+    terminal.line(text);
+}
+
+} // namespace
+
+TrainEvents shown_events(Terminal & terminal, int64_t log_every) {
+    TrainEvents events;
+    events.updated = [&terminal, log_every](const UpdateReport & report) {
+        if (report.update % log_every == 0 || report.update == 1 || report.update == report.n_updates) {
+            print_line(update_line(report), terminal);
+        } else if (!terminal.quiet()) {
+            terminal.progress(update_line(report));
+        }
+    };
+    events.scored = [&terminal](const ScoreReport & report) { print_line(score_line(report), terminal); };
+    return events;
+}
+
+void show_plan(const TrainPlan & plan, const Backend & backend, const Options & options, Terminal & terminal) {
+    if (options.flag("json")) {
+        terminal.line(dump_json(plan_json(plan)));
+    } else {
+        print_plan(plan, backend, terminal);
+    }
+}
+
+void show_gradients(double loss, const std::string & path, const Options & options, Terminal & terminal) {
+    terminal.line(options.flag("json")
+                      ? dump_json(OrderedJson{ { "status", "ok" }, { "loss", loss }, { "file", path } })
+                      : path + ": loss " + with_digits("%.6f", loss));
+}
+
+void show_outcome(const TrainOutcome & outcome, const Options & options, Terminal & terminal) {
+    if (options.flag("json")) {
+        terminal.line(dump_json(OrderedJson{
+            { "status", "ok" },
+            { "model", outcome.model_path },
+            { "updates", outcome.update },
+            { "best",
+              { { "update", outcome.best.update }, { "exact", outcome.best.exact }, { "loss", outcome.best.loss } } },
+            { "exact_by_K", outcome.exact },
+            { "k_default", outcome.k_default } }));
+    } else {
+        std::string text = outcome.model_path;
+        if (!outcome.exact.empty()) {
+            text += ": exact match " + with_digits("%.2f %%", 100 * outcome.exact[size_t(outcome.k_default)]) +
+                    " on validation at K=" + std::to_string(outcome.k_default);
+        }
+        terminal.line(text);
+    }
+}
+
+} // namespace penelope
