@@ -148,7 +148,8 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
                 value /= scale;
             }
         }
-        check_close(found, expected, 3e-3);
+        // Each product rounds its activations to 11 bits. Eight such roundings: 6.1 were seen with AVX-512, under 6 with AVX2.
+        check_close(found, expected, 8 * std::ldexp(1.0, -11));
     }
 }
 
