@@ -141,7 +141,7 @@ void Bench::add_fill(const std::string & test, const Method & method, int n_step
     bench.divisor = divisor;
     bench.context = &context;
     bench.run     = [&context, &method, prompt, n_steps] {
-        return method.fill(context, { prompt }, n_steps, 0).layer_applications;
+        return method.fill(context, fresh_prompts({ prompt }), n_steps).layer_applications;
     };
     cases_.push_back(std::move(bench));
 }
@@ -169,7 +169,7 @@ void Bench::add_answer(const Method & method, int n_steps, int n_prompt, int n_a
     BenchCase bench{ "answer", method.name(), n_steps, n_answer };
     bench.context = &context;
     bench.run     = [&context, &method, prompt, n_steps, n_answer, n_layer = engine_->config().n_layer] {
-        const Filled filled = method.fill(context, { prompt }, n_steps, 0);
+        const Filled filled = method.fill(context, fresh_prompts({ prompt }), n_steps);
         for (int i = 1; i < n_answer; ++i) {
             decode(context, { { 0, filled.n_rows[0] + i - 1, prompt[static_cast<size_t>(i) % prompt.size()] } });
         }

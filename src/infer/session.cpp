@@ -60,11 +60,6 @@ ContextOptions context_options(const SessionOptions & o) {
     return c;
 }
 
-int n_common(const Tokens & a, const Tokens & b) {
-    const size_t n = std::min(a.size(), b.size());
-    return int(std::mismatch(a.begin(), a.begin() + ptrdiff_t(n), b.begin()).first - a.begin());
-}
-
 // One sequence while its answer grows.
 struct Growing {
     Growing(const Tokenizer & tokenizer, const SamplingOptions & sampling) : sampler(sampling), text(tokenizer) {}
@@ -235,13 +230,13 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     check_sampling(options.sampling);
     impl_->cancelled = false;
 
-    const int n_kept = method.keeps_prefix() ? std::min(n_common(impl_->cached, prompt), int(prompt.size()) - 1) : 0;
+    const int n_kept = n_worth_keeping(impl_->cached, prompt, impl_->options.bucket);
     impl_->cached.clear(); // until the rows stand
     Answer    answer = impl_->blank_answer(method, n_steps, prompt);
     Stopwatch watch;
     Filled    filled;
     try {
-        filled = method.fill(impl_->context, { prompt }, n_steps, n_kept);
+        filled = method.fill(impl_->context, { { prompt, 0, n_kept } }, n_steps);
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -251,8 +246,8 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     }
     answer.timings.prompt_ms = watch.elapsed_ms();
     answer                   = impl_->grow(filled, { std::move(answer) }, options, on_token).front();
-    if (method.keeps_prefix()) {
-        impl_->cached = prompt;
+    impl_->cached            = prompt;
+    if (method.n_extra_rows(n_steps) == 0) {
         // The last token was drawn but never computed.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
@@ -277,7 +272,7 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
         blanks.push_back(impl_->blank_answer(method, n_steps, prompt));
     }
     const Stopwatch watch;
-    const Filled    filled = method.fill(impl_->context, prompts, n_steps, 0);
+    const Filled    filled = method.fill(impl_->context, fresh_prompts(prompts), n_steps);
     for (Answer & blank : blanks) {
         blank.timings.prompt_ms = watch.elapsed_ms();
     }
@@ -322,7 +317,7 @@ std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n
     impl_->cancelled = false;
     impl_->cached.clear();
     std::vector<DumpTensor> dumped;
-    for (StateTensor & state : method.states(impl_->context, prompt, n_steps)) {
+    for (StateTensor & state : method.states(impl_->context, { prompt, 0, 0 }, n_steps)) {
         dumped.push_back({ state.name, state.shape, std::move(state.data) });
     }
     if (dumped.empty()) {

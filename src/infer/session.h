@@ -90,7 +90,7 @@ class Session {
     size_t                 memory_bytes() const; // caches and graph buffers so far
     Context &              context();            // for measuring and tests
 
-    // Answers one prompt. With method "plain" the part of the prompt that is already in the cache is not computed again.
+    // Answers one prompt. The part of the prompt that is already in the cache is not computed again.
     // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
     Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
                     const TokenCallback & on_token = {});

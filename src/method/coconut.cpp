@@ -31,7 +31,7 @@ struct CoconutMethod::Built : BuiltGraph {
     Node                                    logits = nullptr;
 };
 
-CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<Tokens> & prompts, int n_steps,
+CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<Prompt> & prompts, int n_steps,
                                           int & applications) const {
     const int                         n      = int(prompts.size());
     const std::vector<int>            n_done = send_ahead(context, prompts, applications);
@@ -40,15 +40,18 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<T
     std::vector<int32_t>              ids;
     std::string                       key = "coconut" + std::to_string(n_steps);
     for (int i = 0; i < n; i++) {
-        const int n_all = int(prompts[size_t(i)].size());
-        first.push_back(stretch(i, n_done[size_t(i)], n_all - n_done[size_t(i)]));
-        starts.push_back(stretch(i, n_all, 1));
+        const Tokens & tokens = prompts[size_t(i)].tokens;
+        const int      stream = prompts[size_t(i)].stream;
+        const int      n_all  = int(tokens.size());
+        first.push_back(stretch(stream, n_done[size_t(i)], n_all - n_done[size_t(i)]));
+        starts.push_back(stretch(stream, n_all, 1));
         for (int t = 1; t <= n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(stretch(i, n_all + t, 1));
+            thoughts[size_t(t - 1)].push_back(stretch(stream, n_all + t, 1));
         }
-        end.push_back(stretch(i, n_all + n_steps + 1, 1));
-        ids.insert(ids.end(), prompts[size_t(i)].begin() + n_done[size_t(i)], prompts[size_t(i)].end());
-        key += ":" + std::to_string(first.back().count) + "," + std::to_string(first.back().n_kv);
+        end.push_back(stretch(stream, n_all + n_steps + 1, 1));
+        ids.insert(ids.end(), tokens.begin() + n_done[size_t(i)], tokens.end());
+        key += ":" + std::to_string(stream) + "," + std::to_string(first.back().count) + "," +
+               std::to_string(first.back().n_kv);
     }
     first.insert(first.end(), starts.begin(), starts.end());
 
@@ -91,21 +94,22 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<T
     }
     built.end->fill(end, &context.cache());
     context.compute(built);
+    context.count_token_rows(ids.size());
     applications += built.graph.n_layer_applications();
     return built;
 }
 
-Filled CoconutMethod::fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int) const {
+Filled CoconutMethod::fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const {
     Filled  filled;
     Built & built = run(context, prompts, n_steps, filled.layer_applications);
     filled.logits = get_rows(built.logits);
-    for (const Tokens & prompt : prompts) {
-        filled.n_rows.push_back(int(prompt.size()) + n_extra_rows(n_steps));
+    for (const Prompt & prompt : prompts) {
+        filled.n_rows.push_back(int(prompt.tokens.size()) + n_extra_rows(n_steps));
     }
     return filled;
 }
 
-std::vector<StateTensor> CoconutMethod::states(Context & context, const Tokens & prompt, int n_steps) const {
+std::vector<StateTensor> CoconutMethod::states(Context & context, const Prompt & prompt, int n_steps) const {
     int                      applications = 0;
     Built &                  built        = run(context, { prompt }, n_steps, applications);
     std::vector<StateTensor> states;

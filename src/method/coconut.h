@@ -22,12 +22,12 @@ class CoconutMethod : public Method {
     int         max_steps() const override { return k_max_; }
     int         n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
-    Filled fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
-    std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const override;
+    Filled                   fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
+    std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
 
   private:
     struct Built;
-    Built & run(Context & context, const std::vector<Tokens> & prompts, int n_steps, int & applications) const;
+    Built & run(Context & context, const std::vector<Prompt> & prompts, int n_steps, int & applications) const;
 
     Node token_rows_;
     int  k_max_, k_default_;

@@ -52,6 +52,9 @@ class Context {
 
     int64_t n_computes() const { return n_computes_; } // graphs computed so far
     int64_t n_built() const { return n_built_; }       // graphs built so far
+    // Rows of tokens that went through the layers so far; those who compute a graph over tokens count them.
+    int64_t n_token_rows() const { return n_token_rows_; }
+    void    count_token_rows(size_t n) { n_token_rows_ += int64_t(n); }
     size_t  n_bytes() const { return cache_.n_bytes() + workspace_.bytes(); }
 
   private:
@@ -68,7 +71,7 @@ class Context {
     KvCache          cache_;
     Workspace        workspace_;
     std::list<Kept>  graphs_; // most recently used first
-    int64_t          n_computes_ = 0, n_built_ = 0;
+    int64_t          n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };
 
 // Room for the nodes of a graph that applies this many layers to this many stretches of rows.

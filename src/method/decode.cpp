@@ -85,32 +85,31 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
         set_node(built.last_index, index);
     }
     context.compute(built);
+    context.count_token_rows(ids.size());
     applications += built.graph.n_layer_applications();
     return wants_logits ? get_rows(built.logits) : std::vector<std::vector<float>>{};
 }
 
 } // namespace
 
-int prefill_chunks(Context & context, const Tokens & prompt, int stream, int first, int & applications) {
+int prefill_chunks(Context & context, const Prompt & prompt, int & applications) {
     const int n_batch = context.options().n_batch;
-    int       done    = first;
-    while (int(prompt.size()) - done > n_batch) {
-        const Tokens chunk(prompt.begin() + done, prompt.begin() + done + n_batch);
-        run_tokens(context, { stretch(stream, done, n_batch) }, chunk, false, applications);
+    int       done    = prompt.n_kept;
+    while (int(prompt.tokens.size()) - done > n_batch) {
+        const Tokens chunk(prompt.tokens.begin() + done, prompt.tokens.begin() + done + n_batch);
+        run_tokens(context, { stretch(prompt.stream, done, n_batch) }, chunk, false, applications);
         done += n_batch;
     }
     return done;
 }
 
-std::vector<std::vector<float>> prefill(Context & context, const std::vector<Tokens> & prompts, int first,
-                                        int & applications) {
+std::vector<std::vector<float>> prefill(Context & context, const std::vector<Prompt> & prompts, int & applications) {
     std::vector<Stretch> stretches;
     std::vector<int32_t> ids;
-    for (size_t i = 0; i < prompts.size(); i++) {
-        const Tokens & prompt = prompts[i];
-        const int      done   = prefill_chunks(context, prompt, int(i), first, applications);
-        stretches.push_back(stretch(int(i), done, int(prompt.size()) - done));
-        ids.insert(ids.end(), prompt.begin() + done, prompt.end());
+    for (const Prompt & prompt : prompts) {
+        const int done = prefill_chunks(context, prompt, applications);
+        stretches.push_back(stretch(prompt.stream, done, int(prompt.tokens.size()) - done));
+        ids.insert(ids.end(), prompt.tokens.begin() + done, prompt.tokens.end());
     }
     return run_tokens(context, stretches, ids, true, applications);
 }

@@ -5,14 +5,13 @@
 
 namespace penelope {
 
-// Runs tokens [first, end) of each prompt through all layers, n_batch rows per graph; returns the last row's logits.
+// Runs the tokens of each prompt that are not kept through all layers, n_batch rows per graph; returns the last row's logits.
 // Counts the sequential layer applications in `applications`.
-std::vector<std::vector<float>> prefill(Context & context, const std::vector<Tokens> & prompts, int first,
-                                        int & applications);
+std::vector<std::vector<float>> prefill(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
-// Leaves keys and values of prompt tokens [first, ..) of one stream behind, n_batch rows per graph, until at most n_batch
-// tokens are left. Returns how many tokens of the prompt are done.
-int prefill_chunks(Context & context, const Tokens & prompt, int stream, int first, int & applications);
+// Leaves keys and values of the prompt's tokens behind, n_batch rows per graph, until at most n_batch tokens are left.
+// Returns how many tokens of the prompt are done, the kept ones included.
+int prefill_chunks(Context & context, const Prompt & prompt, int & applications);
 
 struct NextToken {
     int     stream;

@@ -2,16 +2,34 @@
 
 #include "base/error.h"
 
+#include <algorithm>
+
 namespace penelope {
+
+int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket) {
+    constexpr int kFewRows = 16;
+    const size_t  n        = std::min(cached.size(), prompt.size());
+    const auto    differ   = std::mismatch(cached.begin(), cached.begin() + ptrdiff_t(n), prompt.begin());
+    const int     n_common = std::min(int(differ.first - cached.begin()), int(prompt.size()) - 1);
+    return n_common < kFewRows ? 0 : n_common - n_common % bucket;
+}
+
+std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts) {
+    std::vector<Prompt> fresh;
+    for (const Tokens & tokens : prompts) {
+        fresh.push_back({ tokens, int(fresh.size()), 0 });
+    }
+    return fresh;
+}
 
 void Method::sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
                    const std::function<void(int, const Filled &)> & answer) const {
     for (int n_steps : steps) {
-        answer(n_steps, fill(context, prompts, n_steps, 0));
+        answer(n_steps, fill(context, fresh_prompts(prompts), n_steps));
     }
 }
 
-std::vector<StateTensor> Method::states(Context &, const Tokens &, int) const {
+std::vector<StateTensor> Method::states(Context &, const Prompt &, int) const {
     return {};
 }
 

@@ -13,6 +13,20 @@ namespace penelope {
 
 using Tokens = std::vector<int32_t>;
 
+// A sequence to be filled, and what its stream already holds of it.
+struct Prompt {
+    Tokens tokens;
+    int    stream = 0;
+    int    n_kept = 0; // leading tokens whose rows still stand in the stream; fewer than there are tokens
+};
+
+// How many leading tokens of the prompt to keep when these stand in its stream: a graph for a shorter rest costs more than a
+// few rows.
+int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket);
+
+// The prompts on streams 0, 1, ... with nothing kept.
+std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts);
+
 // What stands in the context after filling, one entry per sequence where it is a list.
 struct Filled {
     std::vector<std::vector<float>> logits; // for the first answer token
@@ -34,13 +48,12 @@ class Method {
     // Steps taken when the caller does not say, and the most that are possible (0: the method has no such notion).
     virtual int default_steps() const { return 0; }
     virtual int max_steps() const { return 0; }
-    // Rows that stand between prompt and answer for K steps.
+    // Rows that stand between prompt and answer for K steps. The rows of the prompt are those of plain text whatever the
+    // method, so any later prompt on the stream may keep them; the answer's only if there are none in between.
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 
-    // Fills streams 0 .. prompts.size()-1. n_kept: leading tokens of prompts[0] whose rows are still in the cache; only asked
-    // for when keeps_prefix(). The caller has checked lengths and K.
-    virtual Filled fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const = 0;
-    virtual bool   keeps_prefix() const { return false; }
+    // Fills the streams of the prompts, each a different one. The caller has checked lengths and K.
+    virtual Filled fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const = 0;
 
     // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows that
     // follow. The default fills anew for each K.
@@ -48,7 +61,7 @@ class Method {
                        const std::function<void(int n_steps, const Filled &)> & answer) const;
 
     // The intermediate states of one prompt; empty when the method has none.
-    virtual std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const;
+    virtual std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const;
 };
 
 // Whether a method by this name thinks in visible tokens, for those who have no more than its name.

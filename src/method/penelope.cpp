@@ -56,7 +56,7 @@ PenelopeMethod::PenelopeMethod(const PenelopeModules & modules, const LatentShap
                                int k_default)
     : modules_(modules), shape_(shape), steps_(std::move(steps)), k_default_(k_default) {}
 
-Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int) const {
+Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const {
     Filled                 filled;
     const std::vector<int> n_done      = send_ahead(context, prompts, filled.layer_applications);
     const int              bucket      = context.options().bucket;
@@ -83,6 +83,7 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & promp
     context.prepare(built);
     fill_inputs(built, p, context, context.cache(), shape_);
     context.compute(built);
+    context.count_token_rows(p.ids.size());
 
     filled.logits = get_rows(built.logits);
     filled.n_rows = rows_after(prompts, shape_);
@@ -90,7 +91,7 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Tokens> & promp
     return filled;
 }
 
-std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens & prompt, int n_steps) const {
+std::vector<StateTensor> PenelopeMethod::states(Context & context, const Prompt & prompt, int n_steps) const {
     int                    applications = 0;
     const std::vector<int> n_done       = send_ahead(context, { prompt }, applications);
     const Placement        p            = place({ prompt }, n_done, shape_, 1);
@@ -124,6 +125,7 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Tokens 
     context.prepare(built);
     fill_inputs(built, p, context, context.cache(), shape_);
     context.compute(built);
+    context.count_token_rows(p.ids.size());
 
     std::vector<StateTensor> states;
     const auto               put = [&](const std::string & name, Node node) {

@@ -18,10 +18,10 @@ class PenelopeMethod : public Method {
     int         max_steps() const override { return shape_.k_max; }
     int         n_extra_rows(int) const override { return shape_.n_interface(); }
 
-    Filled fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
+    Filled fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
     void   sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
                  const std::function<void(int, const Filled &)> & answer) const override;
-    std::vector<StateTensor> states(Context & context, const Tokens & prompt, int n_steps) const override;
+    std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
 
     const LatentShape &           shape() const { return shape_; }
     const std::vector<TimeStep> & time_steps() const { return steps_; }

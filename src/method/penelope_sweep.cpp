@@ -89,11 +89,12 @@ std::unique_ptr<FinalGraph> build_final(Context & context, const LatentShape & s
 
 void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
                            const std::function<void(int, const Filled &)> & answer) const {
-    int                    ahead   = 0;
-    const std::vector<int> n_done  = send_ahead(context, prompts, ahead);
-    const int              bucket  = context.options().bucket;
-    const Placement        p       = place(prompts, n_done, shape_, bucket);
-    const int              n_steps = steps.empty() ? 0 : steps.back();
+    int                       ahead   = 0;
+    const std::vector<Prompt> fresh   = fresh_prompts(prompts);
+    const std::vector<int>    n_done  = send_ahead(context, fresh, ahead);
+    const int                 bucket  = context.options().bucket;
+    const Placement           p       = place(fresh, n_done, shape_, bucket);
+    const int                 n_steps = steps.empty() ? 0 : steps.back();
 
     SharedGraph & shared = context.graph<SharedGraph>(p.key("penelope-shared", n_steps), [&]() {
         return build_shared(context, modules_, shape_, steps_, n_steps, p, bucket == 1);
@@ -103,6 +104,7 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
     shared.all->fill(p.all(), &context.cache());
     shared.memory->fill(p.memory, &context.cache());
     context.compute(shared);
+    context.count_token_rows(p.ids.size());
 
     // Read before the next graph takes the workspace.
     std::vector<std::vector<float>> interfaces;
@@ -123,7 +125,7 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
 
         Filled filled;
         filled.logits             = get_rows(built.logits);
-        filled.n_rows             = rows_after(prompts, shape_);
+        filled.n_rows             = rows_after(fresh, shape_);
         filled.layer_applications = ahead + applications[size_t(k)] + built.graph.n_layer_applications();
         answer(k, filled);
     }

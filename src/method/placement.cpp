@@ -13,34 +13,35 @@ std::vector<Stretch> Placement::all() const {
 std::string Placement::key(const char * kind, int n_steps) const {
     std::string text = std::string(kind) + std::to_string(n_steps);
     for (const Stretch & s : prompts) {
-        text += ":" + std::to_string(s.count) + "," + std::to_string(s.n_kv);
+        text += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv);
     }
     return text;
 }
 
-std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & prompts, int & applications) {
+std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & prompts, int & applications) {
     std::vector<int> n_done;
-    for (size_t i = 0; i < prompts.size(); i++) {
-        n_done.push_back(prefill_chunks(context, prompts[i], int(i), 0, applications));
+    for (const Prompt & prompt : prompts) {
+        n_done.push_back(prefill_chunks(context, prompt, applications));
     }
     return n_done;
 }
 
-Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
+Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
                 int bucket) {
     Placement p;
     const int n_inter = shape.n_interface();
     for (size_t i = 0; i < prompts.size(); i++) {
-        const int stream = int(i);
-        const int n_all  = int(prompts[i].size());
-        const int n_left = n_all - n_done[i];
-        const int padded = (n_left + bucket - 1) / bucket * bucket;
-        const int n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
+        const Tokens & tokens = prompts[i].tokens;
+        const int      stream = prompts[i].stream;
+        const int      n_all  = int(tokens.size());
+        const int      n_left = n_all - n_done[i];
+        const int      padded = (n_left + bucket - 1) / bucket * bucket;
+        const int      n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
         p.prompts.push_back({ stream, n_done[i], padded, n_seen, n_left });
         p.interfaces.push_back({ stream, n_all, n_inter, n_seen + n_inter, n_inter });
         p.memory.push_back({ stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory });
         p.last.push_back({ stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1 });
-        p.ids.insert(p.ids.end(), prompts[i].begin() + n_done[i], prompts[i].end());
+        p.ids.insert(p.ids.end(), tokens.begin() + n_done[i], tokens.end());
         p.ids.resize(p.ids.size() + size_t(padded - n_left), 0);
         p.n_prompt += padded;
     }
@@ -55,10 +56,10 @@ std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape
     return index;
 }
 
-std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentShape & shape) {
+std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape) {
     std::vector<int> n_rows;
-    for (const Tokens & prompt : prompts) {
-        n_rows.push_back(int(prompt.size()) + shape.n_interface());
+    for (const Prompt & prompt : prompts) {
+        n_rows.push_back(int(prompt.tokens.size()) + shape.n_interface());
     }
     return n_rows;
 }

@@ -19,15 +19,15 @@ struct Placement {
 };
 
 // Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
-std::vector<int> send_ahead(Context & context, const std::vector<Tokens> & prompts, int & applications);
+std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
-Placement place(const std::vector<Tokens> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
+Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
                 int bucket);
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);
 
 // Places taken after the interface.
-std::vector<int> rows_after(const std::vector<Tokens> & prompts, const LatentShape & shape);
+std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape);
 
 } // namespace penelope

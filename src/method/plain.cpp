@@ -4,11 +4,11 @@
 
 namespace penelope {
 
-Filled PlainMethod::fill(Context & context, const std::vector<Tokens> & prompts, int, int n_kept) const {
+Filled PlainMethod::fill(Context & context, const std::vector<Prompt> & prompts, int) const {
     Filled filled;
-    filled.logits = prefill(context, prompts, n_kept, filled.layer_applications);
-    for (const Tokens & prompt : prompts) {
-        filled.n_rows.push_back(int(prompt.size()));
+    filled.logits = prefill(context, prompts, filled.layer_applications);
+    for (const Prompt & prompt : prompts) {
+        filled.n_rows.push_back(int(prompt.tokens.size()));
     }
     return filled;
 }

@@ -8,8 +8,7 @@ namespace penelope {
 class PlainMethod : public Method {
   public:
     std::string name() const override { return "plain"; }
-    bool        keeps_prefix() const override { return true; }
-    Filled      fill(Context & context, const std::vector<Tokens> & prompts, int n_steps, int n_kept) const override;
+    Filled      fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
 };
 
 // Visible chain of thought. The context is filled as by plain; the trace is part of the answer.

@@ -52,13 +52,13 @@ TEST_CASE("thoughts, first logits and greedy answers") {
         for (size_t example : { size_t(0), size_t(1) }) {
             const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
             CAPTURE(p);
-            const auto states = coconut.states(context, golden.prompt_ids(example), k);
+            const auto states = coconut.states(context, { golden.prompt_ids(example), 0, 0 }, k);
             CHECK(states.size() == size_t(k + 1));
             for (const StateTensor & state : states) {
                 CHECK(max_difference(state.data, expected.read_f32(p + "." + state.name)) < kTolerance);
             }
             const auto before = context.n_computes();
-            Filled     filled = coconut.fill(context, { golden.prompt_ids(example) }, k, 0);
+            Filled     filled = coconut.fill(context, fresh_prompts({ golden.prompt_ids(example) }), k);
             CHECK(context.n_computes() == before + 1);
             CHECK(filled.layer_applications == json["layer_applications"][std::to_string(k)].get<int>());
 
@@ -72,7 +72,7 @@ TEST_CASE("thoughts, first logits and greedy answers") {
         }
     }
 
-    const Filled both = coconut.fill(context, { golden.prompt_ids(0), golden.prompt_ids(1) }, 3, 0);
+    const Filled both = coconut.fill(context, fresh_prompts({ golden.prompt_ids(0), golden.prompt_ids(1) }), 3);
     CHECK(max_difference(both.logits[0], expected.read_f32("K3.ex0.first_logits")) < kTolerance);
     CHECK(max_difference(both.logits[1], expected.read_f32("K3.ex1.first_logits")) < kTolerance);
 }

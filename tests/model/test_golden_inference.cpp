@@ -59,8 +59,8 @@ std::vector<float> all_logits(Session & session, const Tokens & prompt) {
     std::vector<float> rows;
     int                applications = 0;
     for (size_t n = 1; n <= prompt.size(); n++) {
-        const auto last = prefill(session.context(), { Tokens(prompt.begin(), prompt.begin() + ptrdiff_t(n)) },
-                                  int(n) - 1, applications);
+        const Prompt front{ Tokens(prompt.begin(), prompt.begin() + ptrdiff_t(n)), 0, int(n) - 1 };
+        const auto   last = prefill(session.context(), { front }, applications);
         rows.insert(rows.end(), last[0].begin(), last[0].end());
     }
     return rows;
@@ -128,7 +128,7 @@ TEST_CASE("the answer's logits follow the reference token by token") {
         const Tokens       prompt   = g.prompt_ids(1);
         const auto         expected = g.tensor("K3.ex1.greedy_logits");
         const Tokens       greedy   = g.json()["greedy"]["K3.ex1"];
-        const Filled       filled   = engine->method("penelope").fill(session.context(), { prompt }, 3, 0);
+        const Filled       filled   = engine->method("penelope").fill(session.context(), fresh_prompts({ prompt }), 3);
         std::vector<float> rows     = filled.logits[0];
         for (size_t i = 0; i + 1 < greedy.size(); i++) {
             const auto next = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } });
@@ -187,7 +187,7 @@ TEST_CASE("the prompt cache is byte-identical before and after the refinements")
         std::vector<std::vector<uint8_t>> caches;
         for (int k : { 0, 6 }) {
             Session session(engine, f32_session());
-            engine->method("").fill(session.context(), { g.prompt_ids(0) }, k, 0);
+            engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), k);
             std::vector<uint8_t> all;
             for (int il = 0; il < engine->config().n_layer; il++) {
                 const auto layer = session.context().cache().bytes(il, 0, n);
@@ -213,9 +213,9 @@ TEST_CASE("a batch gives each question what it gets alone") {
         GenerateOptions options;
         options.n_steps       = 3;
         options.n_predict     = 8;
-        const Filled together = engine->method("").fill(batch.context(), prompts, 3, 0);
+        const Filled together = engine->method("").fill(batch.context(), fresh_prompts(prompts), 3);
         for (size_t i = 0; i < 4; i++) {
-            const Filled alone = engine->method("").fill(single.context(), { prompts[i] }, 3, 0);
+            const Filled alone = engine->method("").fill(single.context(), fresh_prompts({ prompts[i] }), 3);
             CHECK(max_difference(together.logits[i], alone.logits[0]) < 1e-4f);
         }
         const auto answers = batch.generate_batch(prompts, options);
@@ -256,8 +256,8 @@ TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
         chunked.n_batch            = 5;
         const auto   engine        = load(g, true);
         Session      small(engine, chunked), whole(engine, f32_session());
-        const Filled a = engine->method("").fill(small.context(), { g.prompt_ids(1) }, 3, 0);
-        const Filled b = engine->method("").fill(whole.context(), { g.prompt_ids(1) }, 3, 0);
+        const Filled a = engine->method("").fill(small.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
+        const Filled b = engine->method("").fill(whole.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
         CHECK(max_difference(a.logits[0], b.logits[0]) < 1e-4f);
         CHECK(small.context().n_computes() == 4);
     }
@@ -275,7 +275,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         options.kv_type             = GGML_TYPE_F16;
         const auto   engine         = load(g, true);
         Session      session(engine, options);
-        const Filled filled = engine->method("").fill(session.context(), { g.prompt_ids(0) }, 6, 0);
+        const Filled filled = engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
         CHECK(max_difference(filled.logits[0], expected) < kF16Cache);
 
         QuantizeOptions quantize;
@@ -288,7 +288,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         small.sidecar        = g.sidecar();
         const auto   rounded = Engine::load(small);
         Session      rough(rounded, f32_session());
-        const Filled near  = rounded->method("").fill(rough.context(), { g.prompt_ids(0) }, 6, 0);
+        const Filled near  = rounded->method("").fill(rough.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
         const float  worst = max_difference(near.logits[0], expected);
         MESSAGE(name << ": Q8_0 weights move the first logits by at most " << worst);
         CHECK(worst < kQ8Weights);
@@ -315,4 +315,38 @@ TEST_CASE("requests that cannot be met name what is wrong") {
     wrong.base    = golden("full").backbone();
     wrong.sidecar = g.sidecar();
     CHECK_THROWS_WITH(Engine::load(wrong), doctest::Contains("block_count"));
+}
+
+TEST_CASE("a prompt that shares its beginning with what a stream holds computes only the rest") {
+    for (const std::string & name : kCases) {
+        CAPTURE(name);
+        const GoldenCase & g      = golden(name);
+        const auto         engine = load(g, true);
+        Session            fresh(engine, f32_session()), used(engine, f32_session(3));
+        const Method &     method = engine->method("");
+        const Tokens       first  = g.prompt_ids(0);
+        Tokens             second = first;
+        second.back()             = g.prompt_ids(1).front();
+        const int n               = int(first.size());
+
+        method.fill(used.context(), { { first, 2, 0 } }, 2);
+        CHECK(used.context().n_token_rows() == n);
+        const Filled kept = method.fill(used.context(), { { second, 2, n - 1 } }, 3);
+        CHECK(used.context().n_token_rows() == n + 1);
+        const Filled alone = method.fill(fresh.context(), fresh_prompts({ second }), 3);
+        CHECK(max_difference(kept.logits[0], alone.logits[0]) < 1e-4f);
+
+        // Through a session, whatever the method before.
+        GenerateOptions options;
+        options.n_predict = 4;
+        options.method    = "cot";
+        fresh.clear();
+        fresh.generate(first, options);
+        options.method        = "";
+        const int64_t n_rows  = fresh.context().n_token_rows();
+        const auto    through = fresh.generate(second, options).tokens;
+        CHECK(fresh.context().n_token_rows() - n_rows == 1 + int64_t(through.size()) - 1);
+        Session other(engine, f32_session());
+        CHECK(through == other.generate(second, options).tokens);
+    }
 }

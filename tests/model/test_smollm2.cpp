@@ -39,7 +39,7 @@ SessionOptions session_options(ggml_type kv_type, int n_batch = 512) {
 
 std::vector<float> last_logits(Session & session, const Tokens & prompt) {
     int applications = 0;
-    return prefill(session.context(), { prompt }, 0, applications)[0];
+    return prefill(session.context(), fresh_prompts({ prompt }), applications)[0];
 }
 
 struct TopTen {

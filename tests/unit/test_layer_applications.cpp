@@ -44,7 +44,7 @@ struct Sixteen {
         ContextOptions options;
         options.n_rows = 64;
         Context context(model, device, options);
-        return method.fill(context, { { 1, 2, 3, 4, 5 } }, n_steps, 0).layer_applications;
+        return method.fill(context, fresh_prompts({ { 1, 2, 3, 4, 5 } }), n_steps).layer_applications;
     }
 
     DeviceInfo  device;
