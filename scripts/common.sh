@@ -21,7 +21,8 @@ fail() {
   exit 1
 }
 
-# Prints the Debian packages that are still needed: tools are looked for as programs, libraries as packages.
+# missing_packages EXTRA...: prints the Debian packages that are still needed, those beyond what the build needs included.
+# Tools are looked for as programs, libraries as packages.
 missing_packages() {
   command -v c++ > /dev/null || echo g++
   command -v cmake > /dev/null || echo cmake
@@ -30,21 +31,21 @@ missing_packages() {
   command -v python3 > /dev/null || echo python3
   python3 -m pip --version > /dev/null 2>&1 || echo python3-pip
   local package
-  for package in nlohmann-json3-dev libcli11-dev libpcre2-dev libtomlplusplus-dev libssl-dev libedit-dev doctest-dev; do
+  for package in nlohmann-json3-dev libcli11-dev libpcre2-dev libtomlplusplus-dev libssl-dev libedit-dev doctest-dev "$@"; do
     if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" != installed ]; then
       echo "$package"
     fi
   done
 }
 
-# Installs the Debian packages that are missing; needs no root when none is.
+# install_packages EXTRA...: installs the Debian packages that are missing; needs no root when none is.
 install_packages() {
   if ! command -v dpkg-query > /dev/null; then
     step "Not a Debian system: CMake will say which libraries are missing"
     return
   fi
   local missing
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(missing_packages "$@")
   if [ ${#missing[@]} -eq 0 ]; then
     step "All Debian packages are there"
     return

@@ -5,17 +5,21 @@
 #include "train_output.h"
 
 #include "base/atomic_file.h"
+#include "base/log.h"
 #include "base/temporary_folder.h"
+#include "mpi/join_ranks.h"
 #include "train/dump_gradients.h"
 #include "train/new_backbone.h"
 #include "train/trainer.h"
+
+#include <optional>
 
 namespace penelope {
 
 namespace {
 
 // --dry-run and --dump-gradients: what a run would do, leaving no trace of it.
-int look(TrainSettings settings, const Options & options, const Backend & backend, Terminal & terminal) {
+void look(TrainSettings settings, const Options & options, const Backend & backend, Terminal & terminal) {
     const TemporaryFolder scratch;
     const std::string     backbone = scratch.file("base.gguf");
     const TemporaryPath   removed_on_signals(backbone);
@@ -23,16 +27,16 @@ int look(TrainSettings settings, const Options & options, const Backend & backen
         write_new_backbone(read_backbone_shape(settings.new_shape), settings.model.seed, backbone);
         settings.model.base = backbone;
     }
-    Trainer trainer(settings, backend);
+    const std::unique_ptr<Collective> one = make_alone();
+    Trainer                           trainer(settings, backend, *one);
     if (options.given("dump-gradients")) {
         const std::string    path  = options.text("dump-gradients");
         const FirstGradients first = trainer.first_gradients();
         write_gradients(trainer.model(), first.loss, first.scale, path, options.flag("force"));
         show_gradients(first.loss, path, options, terminal);
-        return 0;
+        return;
     }
     show_plan(trainer.plan(), backend, options, terminal);
-    return 0;
 }
 
 OrderedJson build_json(const Backend & backend) {
@@ -43,8 +47,14 @@ OrderedJson build_json(const Backend & backend) {
              { "threads", backend.n_threads() } };
 }
 
-// The settings have been looked at before anything is removed: --force replaces the run in the folder.
-std::unique_ptr<Trainer> open_run(const TrainSettings & settings, const Options & options, const Backend & backend) {
+// What training runs on, as long as it does.
+struct Run {
+    std::unique_ptr<TemporaryFolder> scratch; // of ranks without a run folder
+    std::unique_ptr<Trainer>         trainer;
+};
+
+// On the first rank. The settings have been looked at before anything is removed: --force replaces the run in the folder.
+Run open_run(const TrainSettings & settings, const Options & options, const Backend & backend, Collective & ranks) {
     const bool      resume = options.flag("resume");
     const RunFolder folder(settings.out);
     const bool      is_new = !settings.new_shape.empty(); // the backbone then lies in the folder
@@ -54,39 +64,85 @@ std::unique_ptr<Trainer> open_run(const TrainSettings & settings, const Options 
         folder.create(resume);
         write_new_backbone(shape, settings.model.seed, folder.base());
     }
-    auto trainer = std::make_unique<Trainer>(settings, backend);
+    Run run{ nullptr, std::make_unique<Trainer>(settings, backend, ranks) };
     if (!is_new || resume) {
         folder.create(resume);
     }
     if (!resume) {
-        write_file(folder.config(), settings_toml(trainer->settings()), true);
+        write_file(folder.config(), settings_toml(run.trainer->settings()), true);
         write_file(folder.build(), dump_json(build_json(backend), 2) + "\n", true);
     }
-    return trainer;
+    return run;
+}
+
+// On the other ranks, which leave the run folder alone: it may lie on another machine.
+Run join_run(TrainSettings settings, const Backend & backend, Collective & ranks) {
+    Run run;
+    if (!settings.new_shape.empty()) {
+        run.scratch         = std::make_unique<TemporaryFolder>();
+        settings.model.base = run.scratch->file("base.gguf");
+        write_new_backbone(read_backbone_shape(settings.new_shape), settings.model.seed, settings.model.base);
+    }
+    run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
+    return run;
+}
+
+// What the run came to; none when it was only looked at.
+std::optional<TrainOutcome> train(const Options & given, Terminal & terminal, Collective & ranks) {
+    std::optional<Options>       options;
+    std::unique_ptr<Backend>     backend;
+    std::optional<InterruptHold> hold;
+    Run                          run;
+    together(ranks, [&] {
+        options.emplace(with_run_config(given));
+        const TrainSettings settings = read_train_settings(*options);
+        backend = std::make_unique<Backend>(find_device(options->text("device")), int(options->integer("threads")));
+        if (options->flag("dry-run") || options->given("dump-gradients")) {
+            if (ranks.is_first()) {
+                look(settings, *options, *backend, terminal);
+            }
+            return;
+        }
+        run = ranks.is_first() ? open_run(settings, *options, *backend, ranks) : join_run(settings, *backend, ranks);
+        hold.emplace(InterruptHold::all_signals);
+    });
+    if (!run.trainer) {
+        return std::nullopt;
+    }
+    TrainEvents events = shown_events(terminal, options->integer("log-every"));
+    events.stop        = [] { return interrupt_count() > 0; };
+    return run.trainer->run(events, options->flag("resume"));
 }
 
 } // namespace
 
-int cmd_train(const Options & given, Terminal & terminal) {
-    const Options       options  = with_run_config(given);
-    const TrainSettings settings = read_train_settings(options);
-    const Backend       backend(find_device(options.text("device")), int(options.integer("threads")));
-    if (options.flag("dry-run") || options.given("dump-gradients")) {
-        return look(settings, options, backend, terminal);
+int cmd_train(const Options & options, Terminal & terminal) {
+    std::optional<TrainOutcome> outcome;
+    {
+        const std::unique_ptr<Collective> ranks = join_ranks();
+        if (!ranks->is_first()) {
+            // The first rank says everything, and its exit code is that of all.
+            log_set_level(LogLevel::error);
+            try {
+                train(options, terminal, *ranks);
+            } catch (const std::exception &) {
+                if (!ranks->parted()) {
+                    throw;
+                }
+            }
+            return 0;
+        }
+        outcome = train(options, terminal, *ranks);
     }
-
-    const std::unique_ptr<Trainer> trainer = open_run(settings, options, backend);
-    const InterruptHold            hold(InterruptHold::all_signals);
-    TrainEvents                    events = shown_events(terminal, options.integer("log-every"));
-    events.stop                           = [] { return interrupt_count() > 0; };
-    const TrainOutcome outcome            = trainer->run(events, options.flag("resume"));
     terminal.progress("");
-    if (outcome.interrupted) {
+    if (outcome && outcome->interrupted) {
         throw Error(ErrorKind::cancelled,
-                    "interrupted after update " + std::to_string(outcome.update) + "; everything is saved",
-                    "penelope train --resume --out " + settings.out + " continues");
+                    "interrupted after update " + std::to_string(outcome->update) + "; everything is saved",
+                    "penelope train --resume --out " + options.text("out") + " continues");
     }
-    show_outcome(outcome, options, terminal);
+    if (outcome) {
+        show_outcome(*outcome, options, terminal);
+    }
     return 0;
 }
 

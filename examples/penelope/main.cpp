@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "mpi/join_ranks.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,7 +30,7 @@ std::vector<std::string> command_names() {
 }
 
 std::string version_text() {
-    return "penelope " PENELOPE_VERSION "\n" + ggml_version_text();
+    return "penelope " PENELOPE_VERSION "\n" + ggml_version_text() + "\nMPI: " + mpi_version_text();
 }
 
 void print_devices(Terminal & terminal) {

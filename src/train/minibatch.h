@@ -13,7 +13,8 @@ struct TokenizedExample {
 
 struct Minibatch {
     std::vector<TokenizedExample> examples;
-    int                           n_steps = 0; // K, the same for all
+    int                           n_steps   = 0; // K, the same for all
+    int                           n_divisor = 0; // targets the loss is the mean over, when these are a share of them
 
     int n_examples() const { return int(examples.size()); }
     int n_targets() const {
@@ -23,6 +24,8 @@ struct Minibatch {
         }
         return int(n);
     }
+    // What one target counts in the loss.
+    double target_weight() const { return 1.0 / double(n_divisor > 0 ? n_divisor : n_targets()); }
 };
 
 } // namespace penelope

@@ -181,7 +181,10 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
 
 Node Optimizer::flat(int group, Part part) const {
     const Group & g = groups_[size_t(group)];
-    return part == Part::weights ? g.weights : part == Part::first_moments ? g.m : g.v;
+    return part == Part::weights         ? g.weights
+           : part == Part::gradients     ? g.gradients
+           : part == Part::first_moments ? g.m
+                                         : g.v;
 }
 
 std::vector<float> Optimizer::read(int group, Part part) const {
@@ -195,6 +198,17 @@ void Optimizer::write(int group, Part part, const std::vector<float> & values) {
                                            std::to_string(values.size()) + " numbers, expected " +
                                            std::to_string(ggml_nelements(node)));
     }
+    set_node(node, values);
+}
+
+void Optimizer::change(int group, Part part, const std::function<void(float * values, size_t n)> & change) {
+    Node node = flat(group, part);
+    if (ggml_backend_buffer_is_host(buffer_.get())) {
+        change(static_cast<float *>(node->data), size_t(ggml_nelements(node)));
+        return;
+    }
+    std::vector<float> values = get_node(node);
+    change(values.data(), values.size());
     set_node(node, values);
 }
 

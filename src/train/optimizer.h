@@ -9,6 +9,7 @@
 #include "graph/tape.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,12 +60,14 @@ class Optimizer {
     StepReport step(const std::vector<double> & rates, double clip, double gradient_scale = 1.0);
 
     // Everything a run needs to go on as if it had not stopped, one flat buffer per group in the order given.
-    enum class Part { weights, first_moments, second_moments };
+    enum class Part { weights, gradients, first_moments, second_moments };
     int                 n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
     int64_t n_flat(int group) const { return ggml_nelements(groups_[size_t(group)].weights); } // numbers in a buffer
     std::vector<float> read(int group, Part part) const;
-    void    write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
+    void write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
+    // Lets `change` work on the numbers of a buffer, in place where the device's memory is the host's.
+    void    change(int group, Part part, const std::function<void(float * values, size_t n)> & change);
     int64_t n_steps() const { return n_steps_; }
     void    set_n_steps(int64_t n) { n_steps_ = n; }
 

@@ -57,7 +57,7 @@ StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float lo
     inputs_.fill();
     set_node(ids_, objective_.row_tokens(batch));
     set_node(targets_, targets);
-    set_node(weights_, std::vector<float>(targets.size(), loss_scale / float(targets.size())));
+    set_node(weights_, std::vector<float>(targets.size(), float(loss_scale * batch.target_weight())));
     graph_.compute(backend_);
 
     StepLoss loss;
@@ -65,7 +65,7 @@ StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float lo
     for (float token : loss.tokens) {
         loss.mean += token;
     }
-    loss.mean /= double(targets.size());
+    loss.mean *= batch.target_weight();
     return loss;
 }
 

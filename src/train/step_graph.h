@@ -13,8 +13,8 @@
 namespace penelope {
 
 struct StepLoss {
-    double             mean = 0; // over all target tokens
-    std::vector<float> tokens;   // of each target token, sequence after sequence
+    double mean = 0; // over all target tokens; of a share of a minibatch, what it adds to the mean of the whole
+    std::vector<float> tokens; // of each target token, sequence after sequence
 };
 
 class StepGraph {

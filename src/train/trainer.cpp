@@ -5,9 +5,11 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "train/batch_split.h"
 #include "train/data_files.h"
 #include "train/save_model.h"
 #include "train/schedule.h"
+#include "train/share_state.h"
 
 #include <cmath>
 #include <filesystem>
@@ -20,6 +22,20 @@ namespace {
 constexpr double kMsSmoothing  = 0.1; // share of the newest update in the mean duration
 constexpr float  kScaleRetreat = 16;
 
+constexpr const char * kRanksKey = "ranks"; // of the settings: how many there are
+
+// The settings, JSON objects, that `then` has otherwise or not at all.
+std::vector<std::string> different_keys(const std::string & now, const std::string & then) {
+    const Json               a = parse_json(now, "settings"), b = parse_json(then, "settings of the checkpoint");
+    std::vector<std::string> different;
+    for (const auto & [key, value] : a.items()) {
+        if (!b.contains(key) || b[key] != value) {
+            different.push_back(key);
+        }
+    }
+    return different;
+}
+
 // Rows a method puts between prompt and target.
 int n_extra_rows(const TrainSettings & settings) {
     const SidecarConfig & sidecar = settings.model.sidecar;
@@ -30,8 +46,8 @@ int n_extra_rows(const TrainSettings & settings) {
 
 } // namespace
 
-Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
-    : settings_(settings), backend_(backend), folder_(settings.out), curriculum_(1, 0, 0) {
+Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
+    : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
     curriculum_ = Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth);
@@ -45,6 +61,12 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend)
         valid_ = std::make_unique<TrainingData>(read_examples(path), model_->tokenizer(), layout);
     }
     check_lengths();
+    if (settings_.batch < ranks.size()) {
+        throw Error(ErrorKind::usage,
+                    "--batch " + std::to_string(settings_.batch) + ": leaves some of " + std::to_string(ranks.size()) +
+                        " ranks without an example",
+                    "start fewer ranks, or raise --batch");
+    }
     order_  = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
     graphs_ = std::make_unique<StepGraphs>(model_->objective(), model_->backbone(), backend, &model_->optimizer());
 }
@@ -92,22 +114,66 @@ FirstGradients Trainer::first_gradients() {
     return { graphs_->run(minibatch(examples, curriculum_.stages().front()), scale).mean, scale };
 }
 
+// This rank's part of a minibatch, chosen so that all have about as many tokens.
+Minibatch Trainer::own_share(const Minibatch & batch) const {
+    if (ranks_.size() == 1) {
+        return batch;
+    }
+    std::vector<size_t> costs;
+    for (const TokenizedExample & example : batch.examples) {
+        costs.push_back(example.prompt.size() + example.target.size());
+    }
+    Minibatch share;
+    share.n_steps                                = batch.n_steps;
+    share.n_divisor                              = batch.n_targets();
+    const std::vector<std::vector<size_t>> parts = split_evenly(costs, size_t(ranks_.size()));
+    for (size_t i : parts[size_t(ranks_.rank())]) {
+        share.examples.push_back(batch.examples[i]);
+    }
+    return share;
+}
+
 void Trainer::save(const std::string & path, CheckpointParts parts) {
-    save_checkpoint(path, state_, model_->optimizer(), parts);
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            save_checkpoint(path, state_, model_->optimizer(), parts);
+        }
+    });
+}
+
+// Ranks may run on machines with files of their own.
+void Trainer::check_same_settings() {
+    const std::vector<std::string> all = gather_together(ranks_, [&] { return state_.settings; });
+    together(ranks_, [&] {
+        const std::vector<std::string> different = different_keys(all.front(), state_.settings);
+        if (!different.empty()) {
+            throw Error(ErrorKind::usage, "not the settings or files of rank 0: " + join(different, ", "),
+                        "all ranks need the same flags, data and models");
+        }
+    });
 }
 
 void Trainer::resume() {
     const std::string settings = state_.settings;
-    state_ = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
-    if (state_.settings != settings) {
-        const Json               now  = parse_json(settings, "settings");
-        const Json               then = parse_json(state_.settings, folder_.last());
-        std::vector<std::string> different;
-        for (const auto & [key, value] : now.items()) {
-            if (!then.contains(key) || then[key] != value) {
-                different.push_back(key);
-            }
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            continue_from(settings);
         }
+    });
+    share_state(ranks_, state_);
+    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights_and_moments);
+}
+
+void Trainer::continue_from(const std::string & settings) {
+    state_ = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
+    std::vector<std::string> different = different_keys(settings, state_.settings);
+    if (different == std::vector<std::string>{ kRanksKey }) {
+        log_warning("the run goes on with " + std::to_string(ranks_.size()) +
+                    " ranks; before it had another number, and sums are now rounded otherwise");
+        different.clear();
+        state_.settings = settings;
+    }
+    if (!different.empty()) {
         throw Error(ErrorKind::usage, "--resume: the run was started with other settings: " + join(different, ", "),
                     "give the same flags and files, or start a new run with another --out");
     }
@@ -127,15 +193,19 @@ double Trainer::ms_left(int64_t update, double ms) const {
     return left;
 }
 
-void Trainer::train_once(int64_t update, const TrainEvents & events) {
+// True when a rank was asked to stop.
+bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     const Stage &   stage     = curriculum_.at(update);
     Optimizer &     optimizer = model_->optimizer();
     const Stopwatch watch;
+    const size_t    sent_before = ranks_.bytes_sent();
     if (settings_.model.method == "coconut" && update == stage.first) {
         optimizer.reset_moments(); // as in its paper: each stage is a new objective
     }
-    model_->dropout().step = uint64_t(update);
+    // Every rank draws masks of its own.
+    model_->dropout().step = uint64_t(update) | uint64_t(ranks_.rank()) << 40;
     const Minibatch batch  = minibatch(order_->batch(update), stage);
+    const Minibatch share  = own_share(batch);
     const double    factor =
         rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;
@@ -144,22 +214,35 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     }
     // Each update starts from the same scale, so that a resumed run takes the same ones.
     float      scale = model_->loss_scale();
-    StepLoss   loss;
+    double     loss = 0, wait_ms = 0, exchange_ms = 0;
     StepReport report{};
     while (true) {
-        loss   = graphs_->run(batch, scale);
-        report = std::isfinite(loss.mean) ? optimizer.step(rates, settings_.clip, scale) : StepReport{ NAN, false };
-        if (report.applied || !std::isfinite(loss.mean) || scale <= 1.0f) {
+        Stopwatch waiting;
+        loss = sum_together(ranks_, 1, [&](std::vector<double> & mine) {
+            mine[0] = graphs_->run(share, scale).mean;
+            waiting = Stopwatch();
+        })[0];
+        wait_ms += waiting.elapsed_ms();
+        report = StepReport{ NAN, false };
+        if (std::isfinite(loss)) {
+            const Stopwatch exchanging;
+            sum_gradients(ranks_, optimizer);
+            exchange_ms += exchanging.elapsed_ms();
+            report = optimizer.step(rates, settings_.clip, scale);
+        }
+        if (report.applied || !std::isfinite(loss) || scale <= 1.0f) {
             break;
         }
         scale /= kScaleRetreat; // the gradients overflowed
     }
     if (!report.applied) {
         save(folder_.last(), CheckpointParts::weights_and_moments);
-        throw Error(ErrorKind::format,
-                    "update " + std::to_string(update) + ": the " + (std::isfinite(loss.mean) ? "gradient" : "loss") +
-                        " is not finite; the state after update " + std::to_string(update - 1) + " is kept",
-                    "use smaller --rates");
+        together(ranks_, [&]() -> void {
+            throw Error(ErrorKind::format,
+                        "update " + std::to_string(update) + ": the " + (std::isfinite(loss) ? "gradient" : "loss") +
+                            " is not finite; the state after update " + std::to_string(update - 1) + " is kept",
+                        "use smaller --rates");
+        });
     }
     const double ms = watch.elapsed_ms();
     mean_ms_        = mean_ms_ > 0 ? (1 - kMsSmoothing) * mean_ms_ + kMsSmoothing * ms : ms;
@@ -169,7 +252,7 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
     UpdateReport shown{ update,
                         settings_.n_updates,
                         stage,
-                        loss.mean,
+                        loss,
                         factor * settings_.backbone_rate,
                         factor * settings_.module_rate,
                         report.norm,
@@ -178,21 +261,33 @@ void Trainer::train_once(int64_t update, const TrainEvents & events) {
                         peak_memory(),
                         ms_left(update, mean_ms_),
                         order_->epochs(update) };
-    folder_.append_metrics(
-        OrderedJson{ { "update", update },
-                     { "K", stage.n_steps },
-                     { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
-                     { "loss", loss.mean },
-                     { "backbone_rate", shown.backbone_rate },
-                     { "module_rate", shown.module_rate },
-                     { "grad_norm", report.norm },
-                     { "tokens", model_->objective().row_tokens(batch).size() },
-                     { "target_tokens", batch.n_targets() },
-                     { "tokens_per_second", shown.tokens_per_second },
-                     { "ms", ms },
-                     { "peak_memory", shown.peak_memory },
-                     { "epochs", shown.epochs } });
-    events.updated(shown);
+    OrderedJson  line{ { "update", update },
+                      { "K", stage.n_steps },
+                      { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
+                      { "loss", loss },
+                      { "backbone_rate", shown.backbone_rate },
+                      { "module_rate", shown.module_rate },
+                      { "grad_norm", report.norm },
+                      { "tokens", model_->objective().row_tokens(batch).size() },
+                      { "target_tokens", batch.n_targets() },
+                      { "tokens_per_second", shown.tokens_per_second },
+                      { "ms", ms },
+                      { "peak_memory", shown.peak_memory },
+                      { "epochs", shown.epochs } };
+    if (ranks_.size() > 1) {
+        line["ranks"]       = ranks_.size();
+        line["wait_ms"]     = wait_ms;
+        line["exchange_ms"] = exchange_ms;
+        line["bytes_sent"]  = ranks_.bytes_sent() - sent_before;
+    }
+    const std::vector<std::string> wishes = gather_together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            folder_.append_metrics(line);
+            events.updated(shown);
+        }
+        return std::string(events.stop() ? "stop" : "");
+    });
+    return std::count(wishes.begin(), wishes.end(), "stop") > 0;
 }
 
 void Trainer::validate(const TrainEvents & events) {
@@ -214,24 +309,35 @@ void Trainer::validate(const TrainEvents & events) {
         save(folder_.best(), CheckpointParts::weights);
     }
     state_.scored = state_.update;
-    folder_.append_metrics(OrderedJson{ { "update", score.update },
-                                        { "K", stage.n_steps },
-                                        { "valid_loss", score.loss },
-                                        { "valid_exact", score.exact },
-                                        { "valid_n", score.n_examples },
-                                        { "best", shown.is_best } });
-    events.scored(shown);
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            folder_.append_metrics(OrderedJson{ { "update", score.update },
+                                                { "K", stage.n_steps },
+                                                { "valid_loss", score.loss },
+                                                { "valid_exact", score.exact },
+                                                { "valid_n", score.n_examples },
+                                                { "best", shown.is_best } });
+            events.scored(shown);
+        }
+    });
 }
 
 TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
-    state_          = RunState{};
-    state_.settings = dump_json(settings_json(settings_));
-    if (valid_) {
-        validator_ = std::make_unique<Validator>(*model_, *valid_, task_, backend_, settings_.validation, events.stop);
-    }
+    state_ = RunState{};
+    together(ranks_, [&] {
+        OrderedJson settings = settings_json(settings_);
+        settings[kRanksKey]  = ranks_.size();
+        state_.settings      = dump_json(settings);
+        if (valid_) {
+            validator_ = std::make_unique<Validator>(*model_, *valid_, task_, backend_, settings_.validation, ranks_,
+                                                     events.stop);
+        }
+    });
+    check_same_settings();
     if (resumed) {
         resume();
     } else {
+        share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
         save(folder_.last(), CheckpointParts::weights_and_moments);
     }
     TrainOutcome stopped;
@@ -247,8 +353,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
             if (state_.update == settings_.n_updates) {
                 return finish(events);
             }
-            train_once(state_.update + 1, events);
-            if (events.stop()) {
+            if (train_once(state_.update + 1, events)) {
                 break;
             }
         }
@@ -277,12 +382,17 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
     outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
-        load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights);
+        together(ranks_, [&] {
+            if (ranks_.is_first()) {
+                load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights);
+            }
+        });
+        share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
         std::vector<int> depths(size_t(outcome.k_default) + 1);
         std::iota(depths.begin(), depths.end(), 0);
         ValidationOptions all = settings_.validation;
         all.limit             = 0;
-        Validator whole(*model_, *valid_, task_, backend_, all, events.stop);
+        Validator whole(*model_, *valid_, task_, backend_, all, ranks_, events.stop);
         outcome.exact = whole.exact(depths);
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
         const auto first  = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
@@ -292,10 +402,21 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
                                   { "exact", outcome.exact },
                                   { "best_K", outcome.k_default },
                                   { "update", state_.best.update } } } };
+    }
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            write_model(outcome, results);
+        }
+    });
+    return outcome;
+}
+
+void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & results) {
+    if (!outcome.exact.empty()) {
         folder_.append_metrics(OrderedJson{ { "update", state_.update },
                                             { "exact_by_K", outcome.exact },
                                             { "k_default", outcome.k_default },
-                                            { "valid_n", whole.n_examples() } });
+                                            { "valid_n", valid_->size() } });
     }
     SavedTexts texts;
     texts.name = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
@@ -306,7 +427,6 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         save_backbone(*model_, texts.name, folder_.backbone());
     }
     save_model(*model_, texts, folder_.model());
-    return outcome;
 }
 
 } // namespace penelope

@@ -4,6 +4,7 @@
 
 #include "train/batch_order.h"
 #include "train/checkpoint.h"
+#include "train/collective.h"
 #include "train/run_folder.h"
 #include "train/settings.h"
 
@@ -71,8 +72,10 @@ struct FirstGradients {
 class Trainer {
   public:
     // The run folder has been created. Throws Error for defects of settings, files and data, and when memory is short.
-    Trainer(const TrainSettings & settings, const Backend & backend);
+    // Everything outlives the trainer. It is constructed on every rank; nothing is exchanged before run().
+    Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks);
 
+    // Gives the same on all ranks; only the first one reports to the events and writes to the run folder.
     TrainOutcome run(const TrainEvents & events, bool resume);
     TrainPlan    plan();
 
@@ -84,17 +87,22 @@ class Trainer {
 
   private:
     Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage) const;
-    void         train_once(int64_t update, const TrainEvents & events);
+    Minibatch    own_share(const Minibatch & batch) const;
+    bool         train_once(int64_t update, const TrainEvents & events);
     void         validate(const TrainEvents & events);
     void         save(const std::string & path, CheckpointParts parts);
+    void         check_same_settings();
     void         resume();
+    void         continue_from(const std::string & settings);
     TrainOutcome finish(const TrainEvents & events);
+    void         write_model(const TrainOutcome & outcome, const OrderedJson & results);
     double       ms_left(int64_t update, double ms) const;
     bool         is_due(int64_t every) const;
     void         check_lengths();
 
     TrainSettings                 settings_;
     const Backend &               backend_;
+    Collective &                  ranks_;
     RunFolder                     folder_;
     std::unique_ptr<TrainedModel> model_;
     std::unique_ptr<TrainingData> train_, valid_; // valid_ may be null

@@ -8,31 +8,46 @@
 #include "task/extract.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penelope {
 
 Validator::Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
-                     const ValidationOptions & options, std::function<bool()> stop)
-    : model_(model), data_(data), task_(task), backend_(backend), options_(options), stop_(std::move(stop)),
-      n_(options.limit ? std::min(options.limit, data.size()) : data.size()),
+                     const ValidationOptions & options, Collective & ranks, std::function<bool()> stop)
+    : model_(model), data_(data), task_(task), backend_(backend), options_(options), ranks_(ranks),
+      stop_(std::move(stop)), n_(options.limit ? std::min(options.limit, data.size()) : data.size()),
       graphs_(model.objective(), model.backbone(), backend, nullptr) {}
 
-double Validator::loss(const Stage & stage) {
-    double sum       = 0;
-    int    n_targets = 0;
-    for (size_t first = 0; first < n_; first += size_t(options_.batch)) {
+size_t Validator::n_batches() const {
+    return (n_ + size_t(options_.batch) - 1) / size_t(options_.batch);
+}
+
+void Validator::for_own_batches(const std::function<void(size_t batch, size_t first, size_t end)> & work) const {
+    for (size_t batch = size_t(ranks_.rank()); batch < n_batches(); batch += size_t(ranks_.size())) {
         if (stop_()) {
             throw Error(ErrorKind::cancelled, "interrupted");
         }
-        Minibatch batch;
-        batch.n_steps = stage.n_steps;
-        for (size_t i = first; i < std::min(n_, first + size_t(options_.batch)); i++) {
-            batch.examples.push_back(data_.tokenized(i, stage.n_latent));
-        }
-        sum += graphs_.run(batch).mean * batch.n_targets();
-        n_targets += batch.n_targets();
+        const size_t first = batch * size_t(options_.batch);
+        work(batch, first, std::min(n_, first + size_t(options_.batch)));
     }
-    return n_targets ? sum / n_targets : 0.0;
+}
+
+double Validator::loss(const Stage & stage) {
+    // Losses of the batches, then their numbers of targets.
+    const std::vector<double> parts     = sum_together(ranks_, 2 * n_batches(), [&](std::vector<double> & mine) {
+        for_own_batches([&](size_t number, size_t first, size_t end) {
+            Minibatch batch;
+            batch.n_steps = stage.n_steps;
+            for (size_t i = first; i < end; i++) {
+                batch.examples.push_back(data_.tokenized(i, stage.n_latent));
+            }
+            mine[number]               = graphs_.run(batch).mean * batch.n_targets();
+            mine[n_batches() + number] = batch.n_targets();
+        });
+    });
+    const auto                middle    = parts.begin() + ptrdiff_t(n_batches());
+    const double              n_targets = std::accumulate(middle, parts.end(), 0.0);
+    return n_targets > 0 ? std::accumulate(parts.begin(), middle, 0.0) / n_targets : 0.0;
 }
 
 // The method on the weights as they are now. The graphs of a context read the time tables they were built on, so it goes with
@@ -115,27 +130,25 @@ std::vector<std::string> Validator::answers(const Filled & filled) {
 }
 
 std::vector<double> Validator::exact(const std::vector<int> & depths) {
-    const std::unique_ptr<Method> method = current_method();
-    std::vector<double>           right(depths.size(), 0.0);
-    for (size_t first = 0; first < n_; first += size_t(options_.batch)) {
-        if (stop_()) {
-            throw Error(ErrorKind::cancelled, "interrupted");
-        }
-        std::vector<Tokens> prompts;
-        for (size_t i = first; i < std::min(n_, first + size_t(options_.batch)); i++) {
-            prompts.push_back(data_.prompt(i));
-        }
-        size_t depth = 0;
-        method->sweep(context(), prompts, depths, [&](int, const Filled & filled) {
-            const std::vector<std::string> texts = answers(filled);
-            for (size_t i = 0; i < texts.size(); i++) {
-                const Example & example = data_.example(first + i);
-                right[depth] += task_ ? is_correct(*task_, texts[i], example)
-                                      : answer_part(texts[i]) == answer_part(example.answer);
+    std::vector<double> right = sum_together(ranks_, depths.size(), [&](std::vector<double> & mine) {
+        const std::unique_ptr<Method> method = current_method();
+        for_own_batches([&](size_t, size_t first, size_t end) {
+            std::vector<Tokens> prompts;
+            for (size_t i = first; i < end; i++) {
+                prompts.push_back(data_.prompt(i));
             }
-            depth++;
+            size_t depth = 0;
+            method->sweep(context(), prompts, depths, [&](int, const Filled & filled) {
+                const std::vector<std::string> texts = answers(filled);
+                for (size_t i = 0; i < texts.size(); i++) {
+                    const Example & example = data_.example(first + i);
+                    mine[depth] += task_ ? is_correct(*task_, texts[i], example)
+                                         : answer_part(texts[i]) == answer_part(example.answer);
+                }
+                depth++;
+            });
         });
-    }
+    });
     for (double & share : right) {
         share /= double(std::max<size_t>(1, n_));
     }

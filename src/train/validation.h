@@ -4,6 +4,7 @@
 
 #include "method/method.h"
 #include "task/task.h"
+#include "train/collective.h"
 #include "train/curriculum.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
@@ -24,9 +25,10 @@ struct ValidationOptions {
 class Validator {
   public:
     // task: how answers are read; null: the text after the answer prefix has to be equal. Everything outlives the validator.
-    // stop: asked between batches; what is measured by then is thrown away and Error(cancelled) is thrown.
+    // stop: asked between batches; what is measured by then is thrown away and Error(cancelled) is thrown. The ranks share the
+    // batches; all get the same results, which do not depend on how many ranks there are.
     Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
-              const ValidationOptions & options, std::function<bool()> stop);
+              const ValidationOptions & options, Collective & ranks, std::function<bool()> stop);
 
     size_t n_examples() const { return n_; }
 
@@ -38,6 +40,9 @@ class Validator {
     size_t n_bytes() const;
 
   private:
+    // Calls `work` for every batch of this rank: its number, its first example and the one after its last.
+    void   for_own_batches(const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
+    size_t n_batches() const;
     std::unique_ptr<Method>  current_method();
     Context &                context();
     std::vector<std::string> answers(const Filled & filled);
@@ -47,6 +52,7 @@ class Validator {
     const Task *                 task_;
     const Backend &              backend_;
     ValidationOptions            options_;
+    Collective &                 ranks_;
     std::function<bool()>        stop_;
     size_t                       n_;
     StepGraphs                   graphs_;

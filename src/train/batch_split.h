@@ -1,0 +1,13 @@
+// Which examples of a minibatch each rank works on.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace penelope {
+
+// costs: the work of each example, at least n_parts of them. Gives n_parts lists of their numbers, none empty, each ascending,
+// with sums as even as taking the largest first makes them. It follows from the costs alone.
+std::vector<std::vector<size_t>> split_evenly(const std::vector<size_t> & costs, size_t n_parts);
+
+} // namespace penelope

@@ -1,0 +1,101 @@
+#include "train/collective.h"
+
+#include "base/error.h"
+#include "base/json.h"
+
+#include <cstring>
+#include <exception>
+
+namespace penelope {
+
+namespace {
+
+class Alone : public Collective {
+  public:
+    int                      rank() const override { return 0; }
+    int                      size() const override { return 1; }
+    void                     sum(float *, size_t) override {}
+    std::vector<std::string> gather(const std::string & mine) override { return { mine }; }
+    void                     share(void *, size_t) override {}
+    size_t                   bytes_sent() const override { return 0; }
+};
+
+// A message is one of these and what was made, or the error as JSON.
+constexpr char kDone = '+', kFailed = '-';
+
+std::string failed(ErrorKind kind, const std::string & message, const std::string & hint) {
+    return kFailed + dump_json(Json{ { "kind", int(kind) }, { "message", message }, { "hint", hint } });
+}
+
+[[noreturn]] void throw_error_of(size_t rank, const std::string & message) {
+    const Json error = parse_json(message.substr(1), "error of a rank");
+    throw Error(ErrorKind(error.at("kind").get<int>()),
+                "rank " + std::to_string(rank) + ": " + error.at("message").get<std::string>(),
+                error.at("hint").get<std::string>());
+}
+
+} // namespace
+
+std::unique_ptr<Collective> make_alone() {
+    return std::make_unique<Alone>();
+}
+
+std::vector<std::string> gather_together(Collective & ranks, const std::function<std::string()> & work) {
+    if (ranks.size() == 1) {
+        return { work() };
+    }
+    std::string        mine;
+    std::exception_ptr own;
+    try {
+        mine = kDone + work();
+    } catch (const Error & error) {
+        own  = std::current_exception();
+        mine = failed(error.kind, error.message(), error.hint);
+    } catch (const std::bad_alloc &) {
+        own  = std::current_exception();
+        mine = failed(ErrorKind::memory, "memory: there is not enough of it", "");
+    } catch (const std::exception & error) {
+        own  = std::current_exception();
+        mine = failed(ErrorKind::io, error.what(), "");
+    }
+    std::vector<std::string> all = ranks.gather(mine);
+    for (size_t rank = 0; rank < all.size(); rank++) {
+        if (all[rank][0] == kFailed) {
+            ranks.part();
+            if (own) {
+                std::rethrow_exception(own);
+            }
+            throw_error_of(rank, all[rank]);
+        }
+    }
+    for (std::string & message : all) {
+        message.erase(0, 1);
+    }
+    return all;
+}
+
+void together(Collective & ranks, const std::function<void()> & work) {
+    gather_together(ranks, [&] {
+        work();
+        return std::string();
+    });
+}
+
+std::vector<double> sum_together(Collective & ranks, size_t n,
+                                 const std::function<void(std::vector<double> & mine)> & work) {
+    const std::vector<std::string> parts = gather_together(ranks, [&] {
+        std::vector<double> mine(n, 0.0);
+        work(mine);
+        return std::string(reinterpret_cast<const char *>(mine.data()), n * sizeof(double));
+    });
+    std::vector<double>            sums(n, 0.0), part(n);
+    for (const std::string & bytes : parts) {
+        std::memcpy(part.data(), bytes.data(), n * sizeof(double));
+        for (size_t i = 0; i < n; i++) {
+            sums[i] += part[i];
+        }
+    }
+    return sums;
+}
+
+} // namespace penelope

@@ -1,0 +1,57 @@
+// Several processes that train one model together. Every rank holds all weights, works on its share of each minibatch, and
+// takes every decision the others take, because it decides on numbers that all of them hold. Rank 0 alone writes files and
+// talks to the user.
+//
+// A rank that fails must not leave the others waiting: whatever can fail runs inside together(), between exchanges.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+class Collective {
+  public:
+    virtual ~Collective() = default;
+
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+
+    // What all ranks hold, added element by element in the order of the ranks: for a given number of ranks the result is the
+    // same to the last bit, on every rank and in every run.
+    virtual void sum(float * values, size_t n) = 0;
+    // What every rank says, in their order.
+    virtual std::vector<std::string> gather(const std::string & mine) = 0;
+    // Rank 0's bytes for all.
+    virtual void share(void * bytes, size_t n) = 0;
+    // Bytes this rank has sent by sum() so far.
+    virtual size_t bytes_sent() const = 0;
+
+    bool is_first() const { return rank() == 0; }
+
+    // Set when all ranks know that this is the end and throw: none will wait for another.
+    void part() { parted_ = true; }
+    bool parted() const { return parted_; }
+
+  private:
+    bool parted_ = false;
+};
+
+// One process by itself.
+std::unique_ptr<Collective> make_alone();
+
+// Runs `work`, which must not exchange anything, on every rank. When it failed on some, all ranks throw: those it failed on
+// their own error, the others that of the lowest, with its number.
+void together(Collective & ranks, const std::function<void()> & work);
+
+// The same, and gives what each rank made.
+std::vector<std::string> gather_together(Collective & ranks, const std::function<std::string()> & work);
+
+// The same for numbers: every rank fills its part of n zeros, and all get the sums.
+std::vector<double> sum_together(Collective & ranks, size_t n,
+                                 const std::function<void(std::vector<double> & mine)> & work);
+
+} // namespace penelope

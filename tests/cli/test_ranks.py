@@ -1,0 +1,185 @@
+"""penelope train on two ranks of this machine: the same losses as on one, the same bits every time, and one end for all."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from support import BIN, clean_environment, run
+
+SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
+UPDATES = 20
+# Ranks talk over the loopback alone, may be more than there are cores, and may belong to root, as in a container.
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"]
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def start_ranks(n, *args):
+    return subprocess.Popen([*MPIRUN, "-np", str(n), BIN, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=clean_environment(ENVIRONMENT))
+
+
+def run_ranks(n, *args, timeout=240):
+    started = start_ranks(n, *args)
+    try:
+        out, err = started.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        started.kill()
+        raise
+    return subprocess.CompletedProcess(args, started.returncode, out, err)
+
+
+def errors_in(text):
+    return [line for line in text.splitlines() if line.startswith("error: ")]
+
+
+class Ranks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.dir.cleanup)
+        cls.root = Path(cls.dir.name)
+        (cls.root / "shape.toml").write_text(SHAPE)
+        made = run("data", "listops", "--out", cls.root / "data", "--train", 60, "--valid", 10, "--test", 10, "--depth", "1-2",
+                   "--test-depth", "1-2")
+        assert made.returncode == 0, made.stderr
+        base = run(*cls.arguments("base", "--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4,
+                                  "--rates", "1e-3"))
+        assert base.returncode == 0, base.stderr
+        cls.base = cls.root / "base" / "model.gguf"
+
+    @classmethod
+    def arguments(cls, out, *args):
+        return ["train", *args, "--data", cls.root / "data", "--out", cls.root / out, "-n", 8, "--eval-limit", 10, "-t", 1]
+
+    def method(self, out, method, *args):
+        return self.arguments(out, "-m", self.base, "--method", method, "--updates", UPDATES, "--rates", "1e-3,1e-3", "--eval-every", 10,
+                              *(() if method == "cot" else ("--depth", 2)), *args)
+
+    def metrics(self, out):
+        return [json.loads(line) for line in (self.root / out / "metrics.jsonl").read_text().splitlines()]
+
+    def assertSameCourse(self, first, second, tolerance):
+        """Two runs with the same updates, their losses and scores no further apart than this."""
+        for a, b in zip(self.metrics(first), self.metrics(second), strict=True):
+            self.assertEqual(a["update"], b["update"])
+            for key in ("loss", "valid_loss"):
+                self.assertEqual(key in a, key in b)
+                if key in a:
+                    self.assertLessEqual(abs(a[key] - b[key]), tolerance, (key, a["update"]))
+            for key in ("target_tokens", "tokens", "valid_n"):
+                self.assertEqual(a.get(key), b.get(key))
+
+    def ranks_ok(self, n, *args):
+        done = run_ranks(n, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_two_ranks_learn_what_one_does(self):
+        for method in ("cot", "penelope", "coconut"):
+            with self.subTest(method):
+                one = run(*self.method(f"{method}-1", method, "--dropout", 0))
+                self.assertEqual(one.returncode, 0, one.stderr)
+                two = self.ranks_ok(2, *self.method(f"{method}-2", method, "--dropout", 0))
+                self.assertSameCourse(f"{method}-1", f"{method}-2", 1e-4)
+                self.assertEqual(len(two.stdout.splitlines()), 1, "one rank speaks")
+                updates = [line for line in self.metrics(f"{method}-2") if "loss" in line]
+                self.assertEqual([line["ranks"] for line in updates], [2] * UPDATES)
+                # Half of every buffer goes out to be added up and half comes back: 4 bytes a parameter, and what fills up rows.
+                self.assertGreater(min(line["bytes_sent"] for line in updates), 0)
+                self.assertLess(updates[-1]["loss"], updates[0]["loss"])
+
+    def test_three_ranks_repeat_themselves_to_the_bit(self):
+        for out in ("again-1", "again-2"):
+            self.ranks_ok(3, *self.method(out, "penelope", "--name", "again"))
+        self.assertEqual((self.root / "again-1" / "model.gguf").read_bytes(), (self.root / "again-2" / "model.gguf").read_bytes())
+        self.assertSameCourse("again-1", "again-2", 0)
+
+    def test_a_new_backbone_is_the_same_on_every_rank(self):
+        self.ranks_ok(2, *self.arguments("new", "--init-random", self.root / "shape.toml", "--full", "--method", "cot", "--updates", 4,
+                                         "--rates", "1e-3"))
+        self.assertSameCourse("base", "new", 1e-4)
+
+    def test_a_run_goes_on_with_another_number_of_ranks_and_says_so(self):
+        self.ranks_ok(2, *self.method("whole", "cot", "--dropout", 0))
+        stopped = start_ranks(2, *self.method("cut", "cot", "--dropout", 0, "--log-every", 1))
+        self.wait_for_update(stopped, "cut")
+        self.kill_rank(stopped, signal.SIGTERM)
+        out, err = stopped.communicate(timeout=60)
+        self.assertEqual(stopped.returncode, 130, err)
+        self.assertEqual(len(errors_in(err)), 1, err)
+        self.assertIn("everything is saved", err)
+        # The same number goes on where it was; another one says that it differs.
+        shutil.copytree(self.root / "cut", self.root / "cut-alone")
+        self.ranks_ok(2, "train", "--resume", "--out", self.root / "cut", "-t", 1)
+        self.assertSameCourse("whole", "cut", 0)
+        one = run("train", "--resume", "--out", self.root / "cut-alone", "-t", 1)
+        self.assertEqual(one.returncode, 0, one.stderr)
+        self.assertIn("another number", one.stderr)
+        self.assertSameCourse("whole", "cut-alone", 1e-4)
+
+    def test_what_all_ranks_get_wrong_is_said_once(self):
+        for code, pattern, args in (
+            (1, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch", 1)),
+            (1, "holds a run already", self.method("base", "cot")),
+            (1, "missing.gguf", self.arguments("none", "-m", self.root / "missing.gguf", "--method", "cot")),
+        ):
+            done = run_ranks(2, *args)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual(len(errors_in(done.stderr)), 1, done.stderr)
+            self.assertRegex(errors_in(done.stderr)[0], pattern)
+
+    def test_a_disk_that_is_full_for_the_writer_ends_all(self):
+        target = self.root / "full"
+        (target / "checkpoint").mkdir(parents=True)
+        (target / "metrics.jsonl").symlink_to("/dev/full")
+        done = run_ranks(2, *self.method("full", "cot"), timeout=60)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(len(errors_in(done.stderr)), 1, done.stderr)
+        self.assertIn("is the disk full?", done.stderr)
+
+    def test_a_killed_rank_ends_all_and_the_run_can_go_on(self):
+        started = start_ranks(2, *self.method("killed", "cot", "--save-every", 2, "--updates", 2000, "--log-every", 1))
+        self.wait_for_update(started, "killed", 5)
+        self.kill_rank(started, signal.SIGKILL)
+        begin = time.monotonic()
+        _, err = started.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertNotEqual(started.returncode, 0)
+        self.assertEqual(len(errors_in(err)), 0, "the launcher says it: " + err)
+        self.assertRegex(err, r"(?i)signal 9|killed")
+        self.ranks_ok(2, "train", "--resume", "--dry-run", "--out", self.root / "killed", "-t", 1)
+
+    def wait_for_update(self, started, out, update=3):
+        path = self.root / out / "metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not path.exists() or path.read_text().count("\n") < update:
+            self.assertIsNone(started.poll(), "ended too early")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    @staticmethod
+    def kill_rank(started, number):
+        """Sends a signal to the last rank."""
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+        ranks = [int(pid) for pid in children if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "penelope"]
+        os.kill(max(ranks), number)
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+if __name__ == "__main__":
+    if "MPI: none" in run("--version").stdout:
+        skip("the program was built without MPI")
+    if not shutil.which("mpirun"):
+        skip("there is no mpirun")
+    unittest.main()
