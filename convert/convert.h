@@ -8,6 +8,7 @@
 #include "convert/tensor_stream.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,10 +66,12 @@ struct QuantizeOptions {
     std::string               out_path;
     std::string               type;
     std::vector<TypeOverride> overrides;
-    bool                      dry_run          = false;
-    bool                      allow_requantize = false;
-    bool                      force            = false;
-    StreamOptions             stream;
+    // By tensor name, one number per input: what to protect when rounding (see infer/importance.h). Empty: nothing.
+    std::map<std::string, std::vector<float>> importance;
+    bool                                      dry_run          = false;
+    bool                                      allow_requantize = false;
+    bool                                      force            = false;
+    StreamOptions                             stream;
 };
 FileResult quantize_file(const QuantizeOptions & options);
 

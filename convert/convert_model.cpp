@@ -174,7 +174,7 @@ FileResult convert_model(const ConvertOptions & options) {
 
     const FileType &              file_type = parse_file_type(options.type.empty() ? plan.main_type() : options.type);
     OverrideList                  overrides(options.overrides);
-    const BackboneShape           shape{ "llama", config.n_layer, config.n_head, config.n_head_kv };
+    const BackboneShape           shape{ config.n_layer, config.n_head, config.n_head_kv };
     const std::vector<TypeChoice> choices = choose_backbone_types(plan.facts(), file_type, shape, overrides);
     overrides.require_all_used();
 

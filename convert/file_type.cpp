@@ -11,20 +11,13 @@ namespace penelope {
 
 namespace {
 
-constexpr FileType k_file_types[] = {
-    { "F32", 0, GGML_TYPE_F32, false },     { "F16", 1, GGML_TYPE_F16, false },
-    { "BF16", 32, GGML_TYPE_BF16, false },  { "Q8_0", 7, GGML_TYPE_Q8_0, false },
-    { "Q4_0", 2, GGML_TYPE_Q4_0, false },   { "Q4_1", 3, GGML_TYPE_Q4_1, false },
-    { "Q5_0", 8, GGML_TYPE_Q5_0, false },   { "Q5_1", 9, GGML_TYPE_Q5_1, false },
-    { "Q4_K_M", 15, GGML_TYPE_Q4_K, true }, { "Q5_K_M", 17, GGML_TYPE_Q5_K, true },
-    { "Q6_K", 18, GGML_TYPE_Q6_K, false },
-};
-
 // Plain types a single tensor can be given.
 constexpr std::pair<const char *, ggml_type> k_tensor_types[] = {
-    { "F32", GGML_TYPE_F32 },   { "F16", GGML_TYPE_F16 },   { "BF16", GGML_TYPE_BF16 }, { "Q8_0", GGML_TYPE_Q8_0 },
-    { "Q4_0", GGML_TYPE_Q4_0 }, { "Q4_1", GGML_TYPE_Q4_1 }, { "Q5_0", GGML_TYPE_Q5_0 }, { "Q5_1", GGML_TYPE_Q5_1 },
-    { "Q4_K", GGML_TYPE_Q4_K }, { "Q5_K", GGML_TYPE_Q5_K }, { "Q6_K", GGML_TYPE_Q6_K },
+    { "F32", GGML_TYPE_F32 },   { "F16", GGML_TYPE_F16 },       { "BF16", GGML_TYPE_BF16 },
+    { "Q8_0", GGML_TYPE_Q8_0 }, { "Q4_0", GGML_TYPE_Q4_0 },     { "Q4_1", GGML_TYPE_Q4_1 },
+    { "Q5_0", GGML_TYPE_Q5_0 }, { "Q5_1", GGML_TYPE_Q5_1 },     { "Q2_K", GGML_TYPE_Q2_K },
+    { "Q3_K", GGML_TYPE_Q3_K }, { "Q4_K", GGML_TYPE_Q4_K },     { "Q5_K", GGML_TYPE_Q5_K },
+    { "Q6_K", GGML_TYPE_Q6_K }, { "IQ4_NL", GGML_TYPE_IQ4_NL }, { "IQ4_XS", GGML_TYPE_IQ4_XS },
 };
 
 std::string upper(std::string_view text) {
@@ -54,9 +47,15 @@ bool may_quantize_backbone(const TensorFacts & tensor) {
            !contains(tensor.name, "ssm_conv1d") && !contains(tensor.name, "ffn_gate_inp.weight");
 }
 
-// The first and last eighth of the layers and every third one between them.
-bool takes_more_bits(int layer, int n_layer) {
-    return layer < n_layer / 8 || layer >= 7 * n_layer / 8 || (layer - n_layer / 8) % 3 == 2;
+// What a mix may treat differently. A fused projection that holds the values counts as one.
+MixRole role_of(const std::string & name) {
+    if (contains(name, "attn_v.weight") || contains(name, "attn_qkv.weight")) {
+        return MixRole::value;
+    }
+    if (contains(name, "attn_output.weight")) {
+        return MixRole::attention_output;
+    }
+    return contains(name, "ffn_down") ? MixRole::down : MixRole::other;
 }
 
 // A type with smaller blocks when the row length is no multiple of the wanted one's.
@@ -67,6 +66,9 @@ ggml_type fitting_type(ggml_type wanted, int64_t row_length) {
     }
     ggml_type type = wanted;
     switch (wanted) {
+        case GGML_TYPE_IQ4_XS: type = GGML_TYPE_IQ4_NL; break;
+        case GGML_TYPE_Q2_K:
+        case GGML_TYPE_Q3_K: type = GGML_TYPE_Q4_0; break;
         case GGML_TYPE_Q4_K: type = GGML_TYPE_Q5_0; break;
         case GGML_TYPE_Q5_K: type = GGML_TYPE_Q5_1; break;
         case GGML_TYPE_Q6_K: type = GGML_TYPE_Q8_0; break;
@@ -115,10 +117,10 @@ void OverrideList::require_all_used() const {
 
 const FileType & parse_file_type(std::string_view name) {
     std::string wanted = upper(name);
-    if (wanted == "Q4_K" || wanted == "Q5_K") {
+    if (wanted == "Q3_K" || wanted == "Q4_K" || wanted == "Q5_K") {
         wanted += "_M";
     }
-    for (const auto & type : k_file_types) {
+    for (const FileType & type : file_types()) {
         if (wanted == type.name) {
             return type;
         }
@@ -139,23 +141,24 @@ ggml_type parse_tensor_type(std::string_view name) {
 
 std::vector<std::string> file_type_names() {
     std::vector<std::string> names;
-    for (const auto & type : k_file_types) {
+    for (const FileType & type : file_types()) {
         names.push_back(type.name);
     }
     return names;
 }
 
 std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                              const BackboneShape & shape, OverrideList & overrides) {
+                                              const BackboneShape & shape, OverrideList & overrides,
+                                              bool has_importance) {
     const bool quantized = ggml_is_quantized(file_type.type);
     const bool tied      = std::none_of(tensors.begin(), tensors.end(),
                                         [](const TensorFacts & tensor) { return tensor.name == "output.weight"; });
-    const auto is_value  = [](const TensorFacts & tensor) {
-        return contains(tensor.name, "attn_v.weight") || contains(tensor.name, "attn_qkv.weight");
-    };
     // The one size where llama.cpp spends more on value projections: eight query heads share each of them.
-    const bool is_70b  = shape.architecture == "llama" && shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
-    const int  n_value = int(std::count_if(tensors.begin(), tensors.end(), is_value));
+    const bool is_70b       = shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
+    const int  heads_per_kv = int(shape.n_head / std::max(1u, shape.n_head_kv));
+    const int  n_value      = int(std::count_if(tensors.begin(), tensors.end(), [](const TensorFacts & tensor) {
+        return role_of(tensor.name) == MixRole::value;
+    }));
 
     // The mixes count value and down projections in layer order, whatever the order in the file.
     std::vector<size_t> order(tensors.size());
@@ -183,24 +186,22 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
             choices[i] = named ? fitted(wanted, tensor) : TypeChoice{ wanted, wanted };
             continue;
         }
+        const MixRole role = role_of(tensor.name);
+        if (named) {
+            choices[i] = fitted(wanted, tensor);
+            continue;
+        }
         if (tensor.name == "output.weight" || (tied && tensor.name == "token_embd.weight")) {
-            if (!named) {
-                const bool fits = tensor.ne[0] % ggml_blck_size(wanted) == 0;
-                wanted          = wanted == GGML_TYPE_Q8_0 || !fits ? GGML_TYPE_Q8_0 : GGML_TYPE_Q6_K;
-            }
-        } else if (is_value(tensor)) {
-            if (!named && file_type.is_mix && takes_more_bits(i_value, n_value)) {
-                wanted = GGML_TYPE_Q6_K;
-            }
-            if (!named && is_70b && wanted == GGML_TYPE_Q4_K) {
+            const bool fits = tensor.ne[0] % ggml_blck_size(wanted) == 0;
+            wanted          = wanted == GGML_TYPE_Q8_0 || !fits ? GGML_TYPE_Q8_0 : GGML_TYPE_Q6_K;
+        } else {
+            int   none   = 0;
+            int & i_role = role == MixRole::value ? i_value : role == MixRole::down ? i_down : none;
+            wanted = mixed_type(file_type, { role, i_role++, role == MixRole::value ? n_value : int(shape.n_layer),
+                                             heads_per_kv, has_importance });
+            if (is_70b && role == MixRole::value && (wanted == GGML_TYPE_Q3_K || wanted == GGML_TYPE_Q4_K)) {
                 wanted = GGML_TYPE_Q5_K;
             }
-            i_value += named ? 0 : 1;
-        } else if (contains(tensor.name, "ffn_down")) {
-            if (!named && file_type.is_mix && takes_more_bits(i_down, int(shape.n_layer))) {
-                wanted = GGML_TYPE_Q6_K;
-            }
-            i_down += named ? 0 : 1;
         }
         choices[i] = fitted(wanted, tensor);
     }

@@ -1,10 +1,11 @@
 // Output types: the names people give ("F16", "Q4_K_M"), and which tensor takes which ggml type under each of them.
 //
 // The choice per tensor follows llama.cpp's mixes (norms and vectors stay F32; the head, or the embedding when it serves as
-// head, takes Q6_K or Q8_0; the _M mixes give attn_v and ffn_down of some layers more bits), so that a file made here and one
-// made by llama-quantize from the same source hold the same tensors.
+// head, takes Q6_K or Q8_0; exceptions inside the layers: type_mix.h), so that a file made here and one made by llama-quantize
+// from the same source hold the same tensors.
 #pragma once
 
+#include "convert/type_mix.h"
 #include "ggml.h"
 
 #include <cstdint>
@@ -15,14 +16,7 @@
 
 namespace penelope {
 
-struct FileType {
-    const char * name;   // canonical, upper case
-    uint32_t     number; // value of general.file_type
-    ggml_type    type;   // of most tensors
-    bool         is_mix; // a _M mix: more bits where it matters
-};
-
-// Any case. Q4_K and Q5_K mean their _M mixes, as for llama-quantize. Throws Error(usage) listing the names.
+// Any case. Q3_K, Q4_K and Q5_K mean their _M mixes, as for llama-quantize. Throws Error(usage) listing the names.
 const FileType &         parse_file_type(std::string_view name);
 ggml_type                parse_tensor_type(std::string_view name); // a plain type such as "q8_0"; no mixes
 std::vector<std::string> file_type_names();
@@ -64,15 +58,16 @@ class OverrideList {
 };
 
 struct BackboneShape {
-    std::string architecture;
-    uint32_t    n_layer   = 0;
-    uint32_t    n_head    = 0;
-    uint32_t    n_head_kv = 0;
+    uint32_t n_layer   = 0;
+    uint32_t n_head    = 0;
+    uint32_t n_head_kv = 0;
 };
 
 // One choice per tensor, in the order given. Tensors that may not be quantized keep their source type.
+// has_importance: the weights will be rounded with an importance matrix, which some mixes count on.
 std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
-                                              const BackboneShape & shape, OverrideList & overrides);
+                                              const BackboneShape & shape, OverrideList & overrides,
+                                              bool has_importance = false);
 
 // Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the time
 // network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized pairs).

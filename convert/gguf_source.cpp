@@ -38,10 +38,9 @@ BackboneShape read_backbone_shape(const GgufReader & gguf) {
         throw Error(ErrorKind::unsupported, gguf.path() + ": mixtures of experts are not supported");
     }
     BackboneShape shape;
-    shape.architecture = architecture;
-    shape.n_layer      = gguf.get_u32(keys::arch(architecture, keys::block_count));
-    shape.n_head       = gguf.get_u32(keys::arch(architecture, keys::head_count));
-    shape.n_head_kv    = gguf.find_u32(keys::arch(architecture, keys::head_count_kv)).value_or(shape.n_head);
+    shape.n_layer   = gguf.get_u32(keys::arch(architecture, keys::block_count));
+    shape.n_head    = gguf.get_u32(keys::arch(architecture, keys::head_count));
+    shape.n_head_kv = gguf.find_u32(keys::arch(architecture, keys::head_count_kv)).value_or(shape.n_head);
     return shape;
 }
 

@@ -22,17 +22,18 @@ bool is_adapter_tensor(const std::string & name) {
 
 // A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
 std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type,
-                                     const std::vector<TypeOverride> & overrides) {
+                                     const std::vector<TypeOverride> & overrides, bool has_importance) {
     std::vector<TensorFacts> backbone;
     std::vector<TensorFacts> adapter;
     for (const auto & tensor : gguf.tensors()) {
         (is_adapter_tensor(tensor.name) ? adapter : backbone).push_back({ tensor.name, shape_of(tensor), tensor.type });
     }
     OverrideList patterns(overrides);
-    const auto   backbone_choices = backbone.empty()
-                                        ? std::vector<TypeChoice>()
-                                        : choose_backbone_types(backbone, file_type, read_backbone_shape(gguf), patterns);
-    const auto   adapter_choices  = choose_adapter_types(adapter, file_type, patterns);
+    const auto   backbone_choices =
+        backbone.empty()
+              ? std::vector<TypeChoice>()
+              : choose_backbone_types(backbone, file_type, read_backbone_shape(gguf), patterns, has_importance);
+    const auto adapter_choices = choose_adapter_types(adapter, file_type, patterns);
     patterns.require_all_used();
 
     std::vector<TypeChoice> choices;
@@ -67,7 +68,7 @@ FileResult quantize_file(const QuantizeOptions & options) {
         throw Error(ErrorKind::unsupported, options.in_path + ": is one of several parts of a model",
                     "merge the parts first");
     }
-    const auto choices = choose_types(gguf, file_type, options.overrides);
+    const auto choices = choose_types(gguf, file_type, options.overrides, !options.importance.empty());
     if (!options.allow_requantize) {
         refuse_requantizing(gguf, choices);
     }
@@ -78,6 +79,15 @@ FileResult quantize_file(const QuantizeOptions & options) {
     for (size_t i = 0; i < choices.size(); i++) {
         const GgufTensor & tensor = gguf.tensors()[i];
         jobs.push_back(gguf_job(gguf, tensor, choices[i].type));
+        const auto important = options.importance.find(tensor.name);
+        if (important != options.importance.end()) {
+            if (int64_t(important->second.size()) != tensor.ne[0]) {
+                throw Error(ErrorKind::usage, "importance of " + in_quotes(tensor.name) + ": is for " +
+                                                  std::to_string(important->second.size()) +
+                                                  " inputs, the tensor has " + std::to_string(tensor.ne[0]));
+            }
+            jobs.back().importance = important->second.data();
+        }
         note_tensor(result, jobs.back(), choices[i], tensor.type, tensor.size);
     }
     result.path = target_path(options.out_path, gguf.find_str(keys::general_name).value_or(""), result.n_parameters,

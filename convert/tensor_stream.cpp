@@ -68,7 +68,7 @@ void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<f
             return;
         case GGML_TYPE_BF16: ggml_fp32_to_bf16_row_ref(values, reinterpret_cast<ggml_bf16_t *>(out), count); return;
         default: {
-            const size_t size = ggml_quantize_chunk(job.type, values, out, 0, n, width, nullptr);
+            const size_t size = ggml_quantize_chunk(job.type, values, out, 0, n, width, job.importance);
             if (!ggml_validate_row_data(job.type, out, size)) {
                 fail(job, std::string("holds values too large for ") + ggml_type_name(job.type));
             }

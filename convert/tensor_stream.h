@@ -27,6 +27,8 @@ struct TensorJob {
     const void * raw = nullptr;
     // The rows themselves, where they are in memory or in a map as F32.
     const float * f32 = nullptr;
+    // What each of the ne[0] inputs matters when rows are quantized; null: all the same.
+    const float * importance = nullptr;
     // Rows [first, first + n) are not needed any more; may be empty.
     std::function<void(int64_t first, int64_t n)> release = nullptr;
 

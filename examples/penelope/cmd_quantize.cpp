@@ -1,8 +1,12 @@
 // penelope quantize: the same model in fewer bits.
 #include "commands.h"
 #include "file_commands.h"
+#include "gguf/keys.h"
 #include "gguf/reader.h"
+#include "infer/importance.h"
 #include "latent/sidecar.h"
+#include "prompt_input.h"
+#include "text/tokenizer.h"
 
 namespace penelope {
 
@@ -16,6 +20,28 @@ TypeOverride parse_override(const std::string & text) {
         throw UsageError("--tensor-type: '" + text + "' is not PATTERN=TYPE", "e.g. --tensor-type attn_v=q8_0");
     }
     return { text.substr(0, equals), parse_tensor_type(text.substr(equals + 1)) };
+}
+
+// What each weight of the backbone matters on a text.
+Importance importance_on(const std::string & text_path, const std::string & backbone, const Options & options,
+                         Terminal & terminal) {
+    if (GgufReader::open(backbone).find_str(keys::adapter_type)) {
+        throw UsageError("--imatrix: " + backbone + " is not a backbone", "adapters are too small to need it");
+    }
+    const std::string text   = read_text(text_path);
+    const auto        engine = Engine::load({ backbone });
+    const auto        tokens = engine->tokenizer().encode(text, { true, false });
+    ImportanceOptions measuring;
+    measuring.n_threads = static_cast<int>(options.integer("threads"));
+    measuring.cancelled = [] { return interrupt_count() > 0; };
+    measuring.progress  = [&](size_t done) {
+        if (terminal.err_is_tty() && !terminal.quiet()) {
+            terminal.progress("importance: " + std::to_string(done) + "/" + std::to_string(tokens.size()) + " tokens");
+        }
+    };
+    const Importance importance = measure_importance(*engine, tokens, measuring);
+    terminal.progress("");
+    return importance;
 }
 
 } // namespace
@@ -35,6 +61,9 @@ int cmd_quantize(const Options & options, Terminal & terminal) {
     }
 
     const InterruptHold hold(InterruptHold::all_signals);
+    if (options.given("imatrix")) {
+        quantize.importance = importance_on(options.required("imatrix"), quantize.in_path, options, terminal);
+    }
     report_file(quantize_file(quantize), options, terminal, quantize.dry_run);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "output.h"
 
+#include <map>
 #include <memory>
 
 namespace penelope {
@@ -36,6 +37,24 @@ StreamOptions stream_options(const Options & options, Terminal & terminal) {
     return stream;
 }
 
+namespace {
+
+// "12 tensors have rows that do not fit: 10 x q4_K stored as q5_0, 2 x q6_K stored as q8_0"
+std::string fallback_summary(const std::vector<TypeFallback> & fallbacks) {
+    std::map<std::string, size_t> kinds;
+    for (const TypeFallback & fallback : fallbacks) {
+        kinds[std::string(ggml_type_name(fallback.wanted)) + " stored as " + ggml_type_name(fallback.used)]++;
+    }
+    std::vector<std::string> parts;
+    for (const auto & [kind, n] : kinds) {
+        parts.push_back(std::to_string(n) + " x " + kind);
+    }
+    return std::to_string(fallbacks.size()) + (fallbacks.size() == 1 ? " tensor has" : " tensors have") +
+           " rows that do not fit the blocks of the type: " + join(parts, ", ") + " (names: --json)";
+}
+
+} // namespace
+
 void report_file(const FileResult & result, const Options & options, Terminal & terminal, bool dry) {
     terminal.progress("");
     if (options.flag("json")) {
@@ -58,9 +77,8 @@ void report_file(const FileResult & result, const Options & options, Terminal & 
                                              { "fallbacks", fallbacks } }));
         return;
     }
-    for (const TypeFallback & fallback : result.fallbacks) {
-        terminal.warning(fallback.name + ": its rows do not fit " + ggml_type_name(fallback.wanted) + ", stored as " +
-                         ggml_type_name(fallback.used));
+    if (!result.fallbacks.empty()) {
+        terminal.warning(fallback_summary(result.fallbacks));
     }
     terminal.line((dry ? "not written, " : "") + result.path + ": " + result.kind + ", " + result.type + ", " +
                   format_count(result.n_parameters) + " parameters in " + std::to_string(result.n_tensors) +

@@ -1,5 +1,8 @@
 #include "option_table.h"
 
+#include "base/format.h"
+#include "convert/file_type.h"
+
 #include <cctype>
 #include <sstream>
 
@@ -43,12 +46,10 @@ constexpr const char * g_training   = "Training";
 constexpr const char * g_measuring  = "Measuring";
 constexpr const char * g_general    = "General";
 
-constexpr const char * file_types = "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q4_K_M or Q5_K_M";
-
 } // namespace
 
 const std::vector<OptionRow> & option_table() {
-    static const std::string types          = std::string("type of most weights: ") + file_types;
+    static const std::string types          = "type of most weights: " + join(file_type_names(), ", ");
     static const std::string quantize_types = types + " (default for a sidecar: Q8_0)";
 
     // clang-format off
@@ -133,6 +134,8 @@ const std::vector<OptionRow> & option_table() {
         { "lora", "", text, "DIR", "", "", g_model, "convert", "PEFT directory to put into the sidecar" },
         { "tensor-type", "", text, "PATTERN=TYPE", "", "", g_output, "quantize",
           "type of the tensors whose name matches; may be repeated", true },
+        { "imatrix", "", text, "TEXT.txt", "", "", g_output, "quantize",
+          "protect what matters most on this text: IN reads it first, which takes its time" },
         { "allow-requantize", "", flag, "", "", "", g_output, "quantize", "quantize a file that is quantized already" },
         { "dry-run", "", flag, "", "", "", g_output, "quantize", "only say what would be written" },
 

@@ -23,7 +23,9 @@ std::string read_all(std::istream & in, const std::string & name) {
     return content.str();
 }
 
-std::string read_file(const std::string & path) {
+} // namespace
+
+std::string read_text(const std::string & path) {
     if (path == "-") {
         return read_all(std::cin, "standard input");
     }
@@ -37,6 +39,8 @@ std::string read_file(const std::string & path) {
     }
     return read_all(in, path);
 }
+
+namespace {
 
 // Editors and echo end a text with a newline that is not meant.
 std::string without_last_newline(std::string text) {
@@ -53,7 +57,7 @@ constexpr const char * line_hint = "each line is an object such as {\"id\": 1, \
 
 std::vector<PromptInput> read_batch(const std::string & path) {
     const std::string        name = path == "-" ? "standard input" : path;
-    std::istringstream       in(read_file(path));
+    std::istringstream       in(read_text(path));
     std::vector<PromptInput> prompts;
     int                      n_line = 0;
     for (std::string line; std::getline(in, line);) {
@@ -93,12 +97,12 @@ std::vector<PromptInput> read_prompts(const Options & options, Terminal & termin
         return { { nullptr, options.text("prompt") } };
     }
     if (options.given("file")) {
-        return { { nullptr, without_last_newline(read_file(options.text("file"))) } };
+        return { { nullptr, without_last_newline(read_text(options.text("file"))) } };
     }
     if (terminal.in_is_tty()) {
         terminal.note("type the prompt, then Ctrl-D at the start of a line (or give it with -p)");
     }
-    return { { nullptr, without_last_newline(read_file("-")) } };
+    return { { nullptr, without_last_newline(read_text("-")) } };
 }
 
 } // namespace penelope

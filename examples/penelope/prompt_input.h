@@ -19,4 +19,7 @@ struct PromptInput {
 // contradict each other and Error naming file and line for what cannot be read.
 std::vector<PromptInput> read_prompts(const Options & options, Terminal & terminal);
 
+// A whole file, or standard input for "-". Throws Error naming the file.
+std::string read_text(const std::string & path);
+
 } // namespace penelope

@@ -21,11 +21,12 @@ namespace fs = std::filesystem;
 namespace {
 
 // A backbone of random weights with rows that fit every block size; n_layer layers of only the tensors the mixes look at.
-std::string random_backbone(const std::string & path, int n_layer, bool tied, int64_t d = 256) {
+std::string random_backbone(const std::string & path, int n_layer, bool tied, int64_t d = 256, uint32_t n_head_kv = 4) {
     GgufWriter writer(path, false);
     writer.set_str("general.architecture", "llama");
     writer.set_u32("llama.block_count", uint32_t(n_layer));
     writer.set_u32("llama.attention.head_count", 4);
+    writer.set_u32("llama.attention.head_count_kv", n_head_kv);
     std::vector<std::pair<std::string, std::vector<int64_t>>> tensors = { { "token_embd.weight", { d, 300 } },
                                                                           { "output_norm.weight", { d } } };
     if (!tied) {
@@ -36,6 +37,7 @@ std::string random_backbone(const std::string & path, int n_layer, bool tied, in
         tensors.push_back({ blk + "attn_norm.weight", { d } });
         tensors.push_back({ blk + "attn_q.weight", { d, 64 } });
         tensors.push_back({ blk + "attn_v.weight", { d, 32 } });
+        tensors.push_back({ blk + "attn_output.weight", { d, 32 } });
         tensors.push_back({ blk + "ffn_down.weight", { 2 * d, 40 } });
     }
     std::mt19937                    random(3);
@@ -86,7 +88,8 @@ TEST_CASE("quantized bytes are those of one call of ggml over the whole tensor")
     const TempDir dir;
     const auto    in     = random_backbone(dir.file("in.gguf"), 2, true);
     const auto    source = GgufReader::open(in);
-    for (const char * type : { "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K", "F16", "BF16" }) {
+    for (const char * type : { "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL",
+                               "IQ4_XS", "F16", "BF16" }) {
         auto options             = options_for(in, dir.file("out.gguf"), type);
         options.force            = true;
         options.stream.n_threads = 3;
@@ -141,6 +144,85 @@ TEST_CASE("the mixes choose as llama.cpp does") {
     }
 }
 
+TEST_CASE("each mix gives more bits to the tensors that llama.cpp's gives them to") {
+    struct Expected {
+        const char * type;
+        uint32_t     n_head_kv;
+        ggml_type    value_0, value_3, value_9, down_0, down_5, output_0, query;
+    };
+    // 16 layers: the first eighth is layers 0 and 1, the first sixteenth layer 0.
+    const std::vector<Expected> cases = {
+        { "Q2_K", 4, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K,
+          GGML_TYPE_Q2_K },
+        { "Q2_K", 1, GGML_TYPE_Q4_K, GGML_TYPE_Q4_K, GGML_TYPE_Q4_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K,
+          GGML_TYPE_Q2_K },
+        { "Q3_K_S", 4, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K, GGML_TYPE_Q3_K,
+          GGML_TYPE_Q3_K },
+        { "Q3_K", 4, GGML_TYPE_Q5_K, GGML_TYPE_Q4_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q4_K, GGML_TYPE_Q4_K,
+          GGML_TYPE_Q3_K },
+        { "Q3_K_L", 4, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K,
+          GGML_TYPE_Q3_K },
+        { "Q4_K_S", 4, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q4_K, GGML_TYPE_Q4_K,
+          GGML_TYPE_Q4_K },
+        { "Q5_K_S", 4, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K,
+          GGML_TYPE_Q5_K },
+        { "IQ4_NL", 4, GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_NL, GGML_TYPE_Q5_K, GGML_TYPE_IQ4_NL,
+          GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_NL },
+        { "IQ4_XS", 1, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_Q5_K, GGML_TYPE_IQ4_XS,
+          GGML_TYPE_IQ4_XS, GGML_TYPE_IQ4_XS },
+    };
+    for (const Expected & expected : cases) {
+        const TempDir dir;
+        auto          options =
+            options_for(random_backbone(dir.file("in.gguf"), 16, false, 256, expected.n_head_kv), "", expected.type);
+        options.dry_run  = true;
+        const auto types = types_of(quantize_file(options));
+        CAPTURE(expected.type);
+        CHECK(types.at("blk.0.attn_v.weight") == expected.value_0);
+        CHECK(types.at("blk.3.attn_v.weight") == expected.value_3);
+        CHECK(types.at("blk.9.attn_v.weight") == expected.value_9);
+        CHECK(types.at("blk.0.ffn_down.weight") == expected.down_0);
+        CHECK(types.at("blk.5.ffn_down.weight") == expected.down_5);
+        CHECK(types.at("blk.0.attn_output.weight") == expected.output_0);
+        CHECK(types.at("blk.0.attn_q.weight") == expected.query);
+        CHECK(types.at("output.weight") == GGML_TYPE_Q6_K);
+    }
+}
+
+TEST_CASE("importance moves the error to where it matters least, and the mixes know of it") {
+    const TempDir dir;
+    const auto    in      = random_backbone(dir.file("in.gguf"), 16, true);
+    auto          options = options_for(in, dir.file("plain.gguf"), "Q4_0");
+    quantize_file(options);
+    std::vector<float> weights(256, 0.01f);
+    std::fill(weights.begin(), weights.begin() + 64, 100.0f);
+    options.importance["blk.5.attn_q.weight"] = weights;
+    options.out_path                          = dir.file("weighted.gguf");
+    const auto types                          = types_of(quantize_file(options));
+    CHECK(types.at("blk.0.ffn_down.weight") == GGML_TYPE_Q4_1);
+    CHECK(types.at("blk.5.ffn_down.weight") == GGML_TYPE_Q4_0);
+
+    const auto weighted_error = [&](const std::string & path) {
+        const auto         source = GgufReader::open(in);
+        const auto         file   = GgufReader::open(path);
+        const GgufTensor & from   = *source.find_tensor("blk.5.attn_q.weight");
+        const GgufTensor & to     = *file.find_tensor("blk.5.attn_q.weight");
+        std::vector<float> values(size_t(from.n_elements()));
+        ggml_get_type_traits(to.type)->to_float(to.data, values.data(), from.n_elements());
+        double error = 0;
+        for (size_t i = 0; i < values.size(); i++) {
+            const double difference = values[i] - static_cast<const float *>(from.data)[i];
+            error += weights[i % 256] * difference * difference;
+        }
+        return error;
+    };
+    CHECK(weighted_error(dir.file("weighted.gguf")) < 0.95 * weighted_error(dir.file("plain.gguf")));
+
+    options.importance["blk.5.attn_q.weight"].pop_back();
+    options.force = true;
+    CHECK(message_of(options).find("255 inputs, the tensor has 256") != std::string::npos);
+}
+
 TEST_CASE("rows that do not fit fall back and are listed") {
     const TempDir dir;
     auto options = options_for(random_backbone(dir.file("in.gguf"), 1, false, 288), dir.file("out.gguf"), "Q4_K_M");
@@ -150,7 +232,7 @@ TEST_CASE("rows that do not fit fall back and are listed") {
     CHECK(types.at("output.weight") == GGML_TYPE_Q8_0);
     CHECK(types.at("blk.0.attn_q.weight") == GGML_TYPE_Q5_0);
     CHECK(types.at("blk.0.attn_v.weight") == GGML_TYPE_Q8_0);
-    CHECK(result.fallbacks.size() == 4);
+    CHECK(result.fallbacks.size() == 5);
     CHECK(result.fallbacks[0].wanted == GGML_TYPE_Q4_K);
     CHECK(GgufReader::open(options.out_path).get_u32("general.file_type") == 15);
 
