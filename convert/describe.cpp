@@ -5,7 +5,7 @@
 #include "convert/gguf_source.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
+#include "latent/method_format.h"
 #include "model/config.h"
 #include "model/kv.h"
 
@@ -226,25 +226,20 @@ std::string readable(const Json & value) {
 void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines) {
     const SidecarConfig config = read_sidecar_config(file);
     OrderedJson         out;
-    out["method"]    = config.method;
-    out["task"]      = config.task;
-    out["k_default"] = config.k_default;
-    out["k_max"]     = config.k_max;
+    out["method"] = config.method;
+    out["task"]   = config.task;
     lines.add("method", config.method + (config.task.empty() ? "" : ", trained for " + shown(config.task)));
     std::string depth =
         "K = " + std::to_string(config.k_default) + " by default, up to " + std::to_string(config.k_max);
-    if (config.method == "penelope") {
-        const uint32_t repeated   = config.interval_end - config.interval_start;
-        out["interval"]           = { config.interval_start, config.interval_end };
-        out["memory_count"]       = config.n_memory;
-        out["readout_count"]      = config.n_readout;
-        out["transition"]         = config.transition;
-        out["layer_applications"] = config.base.block_count + (config.k_default + 1) * repeated;
-        lines.add("interval", "layers [" + std::to_string(config.interval_start) + ", " +
-                                  std::to_string(config.interval_end) + ") of " +
-                                  std::to_string(config.base.block_count) + ", " + std::to_string(config.n_memory) +
-                                  " memory and " + std::to_string(config.n_readout) + " readout positions, " +
-                                  config.transition + " transition");
+    if (const MethodFormat * format = find_method_format(config.method)) {
+        for (const MethodField & field : format->fields) {
+            out[field.name] = field.end    ? OrderedJson{ config.*field.number, config.*field.end }
+                              : field.text ? OrderedJson(config.*field.text)
+                                           : OrderedJson(config.*field.number);
+        }
+        out["layer_applications"] = format->layer_applications(config, int(config.k_default));
+        const auto [label, text]  = format->summary(config);
+        lines.add(label, text);
         depth += "; " + out["layer_applications"].dump() + " layer applications before the answer";
     }
     lines.add("depth", depth);

@@ -78,7 +78,7 @@ void write_jobs(GgufWriter & writer, const std::vector<TensorJob> & jobs, const 
 void write_modules(const GgufReader & file, const SidecarConfig & config, const std::string & path,
                    FileResult & result) {
     std::map<std::string, std::vector<int64_t>> tensors; // by name: the order PyTorch's writers use
-    for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
+    for (const auto & shape : module_tensor_shapes(config, config.base.embedding_length)) {
         tensors[shape.name] = shape.ne;
     }
     SafetensorsWriter writer(path, false);

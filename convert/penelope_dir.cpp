@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "latent/method_format.h"
 
 #include <set>
 
@@ -32,6 +33,25 @@ OrderedJson embedded_object(const std::string & text, const std::string & key) {
     return OrderedJson::parse(text);
 }
 
+// A text that is left out keeps what SidecarConfig says.
+void read_field(const Json & config, const MethodField & field, SidecarConfig & out, const std::string & path) {
+    if (field.text) {
+        out.*field.text = text_or(config, field.name, out.*field.text, path);
+        return;
+    }
+    if (!field.end) {
+        out.*field.number = get_count(config, field.name, path);
+        return;
+    }
+    if (!config.contains(field.name) || !config[field.name].is_array() || config[field.name].size() != 2) {
+        throw Error(ErrorKind::format, path + ": " + field.name + " is not a pair of layers");
+    }
+    const std::string start = std::string(field.name) + " start", end = std::string(field.name) + " end";
+    const Json        pair = { { start, config[field.name][0] }, { end, config[field.name][1] } };
+    out.*field.number      = get_count(pair, start.c_str(), path);
+    out.*field.end         = get_count(pair, end.c_str(), path);
+}
+
 } // namespace
 
 SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base, const std::string & path) {
@@ -41,26 +61,15 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base,
     SidecarConfig out;
     out.version         = get_count(config, "version", path);
     out.method          = json_get<std::string>(config, "method", path);
-    out.k_max           = get_count(config, "k_max", path);
-    out.k_default       = get_count(config, "k_default", path);
     out.prompt_template = text_or(config, "prompt_template", out.prompt_template, path);
     out.answer_prefix   = text_or(config, "answer_prefix", out.answer_prefix, path);
     out.task            = text_or(config, "task", "", path);
     out.train_config    = embedded_json(config, "train_config");
     out.eval_results    = embedded_json(config, "eval_results");
-    if (out.method == "penelope") {
-        if (!config.contains("interval") || !config["interval"].is_array() || config["interval"].size() != 2) {
-            throw Error(ErrorKind::format, path + ": interval is not a pair of layers");
+    if (const MethodFormat * format = find_method_format(out.method)) {
+        for (const MethodField & field : format->fields) {
+            read_field(config, field, out, path);
         }
-        const Json interval = { { "interval start", config["interval"][0] },
-                                { "interval end", config["interval"][1] } };
-        out.interval_start  = get_count(interval, "interval start", path);
-        out.interval_end    = get_count(interval, "interval end", path);
-        out.n_memory        = get_count(config, "memory_count", path);
-        out.n_readout       = get_count(config, "readout_count", path);
-        out.time_length     = get_count(config, "time_length", path);
-        out.adapter_length  = get_count(config, "adapter_length", path);
-        out.transition      = text_or(config, "transition", "gru", path);
     }
 
     out.base = base;
@@ -88,17 +97,16 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     OrderedJson out;
     out["version"] = config.version;
     out["method"]  = config.method;
-    if (config.method == "penelope") {
-        out["interval"]      = { config.interval_start, config.interval_end };
-        out["memory_count"]  = config.n_memory;
-        out["readout_count"] = config.n_readout;
-    }
-    out["k_max"]     = config.k_max;
-    out["k_default"] = config.k_default;
-    if (config.method == "penelope") {
-        out["time_length"]    = config.time_length;
-        out["adapter_length"] = config.adapter_length;
-        out["transition"]     = config.transition;
+    if (const MethodFormat * format = find_method_format(config.method)) {
+        for (const MethodField & field : format->fields) {
+            if (field.end) {
+                out[field.name] = { config.*field.number, config.*field.end };
+            } else if (field.text) {
+                out[field.name] = config.*field.text;
+            } else {
+                out[field.name] = config.*field.number;
+            }
+        }
     }
     out["prompt_template"]          = config.prompt_template;
     out["answer_prefix"]            = config.answer_prefix;
@@ -121,7 +129,7 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
 std::vector<TensorJob> module_jobs(const SafetensorsReader & weights, const SidecarConfig & config) {
     std::vector<TensorJob> jobs;
     std::set<std::string>  known;
-    for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
+    for (const auto & shape : module_tensor_shapes(config, config.base.embedding_length)) {
         const SafetensorsTensor & source = weights.get(shape.name, { shape.ne.rbegin(), shape.ne.rend() });
         const int64_t             width  = shape.ne[0];
         TensorJob                 job{ shape.name, shape.ne, GGML_TYPE_F32 };

@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "infer/random_engine.h"
 #include "method/decode.h"
-#include "method/method.h"
+#include "method/registry.h"
 #include "model/backbone.h"
 
 namespace penelope {

@@ -120,10 +120,10 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
 }
 
 void check_way(const Engine & engine, const std::string & method, int n_steps) {
-    if (engine.sidecar() == nullptr && (n_steps > 0 || method == "cot")) {
+    if (engine.sidecar() == nullptr && (n_steps > 0 || !method.empty())) {
         throw Error(ErrorKind::usage,
                     n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
-                                : "--cot: visible steps need a sidecar",
+                                : "--" + method + ": visible steps need a sidecar",
                     "give one with --sidecar FILE");
     }
     if (n_steps >= 0) {

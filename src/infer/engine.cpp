@@ -4,9 +4,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/finite.h"
-#include "method/coconut.h"
-#include "method/penelope.h"
-#include "method/plain.h"
+#include "method/registry.h"
 #include "model/load.h"
 
 #include <filesystem>
@@ -78,34 +76,33 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
                         " rows of token_embd.weight");
     }
 
-    std::optional<PenelopeModules> modules;
-    Node                           token_rows = nullptr;
-    if (impl->sidecar && impl->sidecar->method == "penelope") {
+    ModuleNodes              modules;
+    std::vector<std::string> own;
+    if (impl->sidecar) {
         modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->store);
-    } else if (impl->sidecar) {
-        const GgufTensor & rows = sidecar->get_tensor("coconut.token.rows", { impl->backbone.config.n_embd, 2 });
-        token_rows              = impl->store.add_host(rows.name, { rows.ne[0], rows.ne[1] }, read_f32(*sidecar, rows));
+        own     = { impl->sidecar->method };
     }
     impl->store.load();
-    impl->add_methods(modules ? &*modules : nullptr, token_rows);
+    impl->add_methods(modules, own);
     impl->load_ms = watch.elapsed_ms();
     return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
 }
 
-void Engine::Impl::add_methods(const PenelopeModules * modules, Node token_rows) {
-    methods["plain"] = std::make_unique<PlainMethod>();
-    if (!sidecar) {
-        return;
+void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent) {
+    const SidecarConfig none;
+    const auto          add = [&](const MethodEntry & entry) {
+        methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, tables });
+    };
+    for (const MethodEntry & entry : method_table()) {
+        if (entry.is_visible && (sidecar || !entry.needs_sidecar)) {
+            add(entry);
+        }
     }
-    own_method     = sidecar->method;
-    methods["cot"] = std::make_unique<CotMethod>();
-    if (token_rows) {
-        methods["coconut"] = std::make_unique<CoconutMethod>(token_rows, int(sidecar->k_max), int(sidecar->k_default));
+    for (const std::string & one : latent) {
+        add(get_method(one));
     }
-    if (modules) {
-        const LatentShape shape = latent_shape(*sidecar);
-        methods["penelope"]     = std::make_unique<PenelopeMethod>(
-            *modules, shape, make_time_tables(*modules, shape, device, tables), int(sidecar->k_default));
+    if (sidecar) {
+        own_method = sidecar->method;
     }
 }
 

@@ -26,8 +26,8 @@ struct Engine::Impl {
     std::vector<std::string>                       files; // that the weights come from
     double                                         load_ms = 0;
 
-    // modules, token_rows: null when there are none. The store is loaded.
-    void add_methods(const PenelopeModules * modules, Node token_rows);
+    // The visible methods, and the latent ones by these names, whose modules are loaded.
+    void add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent);
 };
 
 // The type that holds most bytes, as people write it: "Q4_1".

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "base/rng.h"
 #include "infer/engine_impl.h"
+#include "latent/method_format.h"
 #include "model/load.h"
 
 #include <algorithm>
@@ -113,13 +113,13 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
     if (options.lora_rank > 0) {
         add_random_lora(impl->backbone, options.lora_rank, 2, impl->store);
     }
-    const PenelopeModules modules = random_modules(sidecar, c.n_embd, 3, impl->store);
-    std::vector<float>    rows(size_t(c.n_embd) * 2);
-    Rng                   rng(4);
-    std::generate(rows.begin(), rows.end(), [&]() { return (rng.uniform_float() - 0.5f) * 0.1f; });
-    Node token_rows = impl->store.add_host("coconut.token.rows", { c.n_embd, 2 }, rows);
+    ModuleNodes modules;
+    for (const std::string & name : method_format_names()) {
+        sidecar.method = name;
+        modules.merge(random_modules(sidecar, c.n_embd, 3, impl->store));
+    }
     impl->store.load();
-    impl->add_methods(&modules, token_rows);
+    impl->add_methods(modules, method_format_names());
     impl->load_ms = watch.elapsed_ms();
     return std::make_shared<const Engine>(std::move(impl));
 }

@@ -18,7 +18,7 @@ struct RandomEngineOptions {
     bool        repack    = true;
 };
 
-// Has the methods plain, cot, penelope and coconut. Throws Error(usage) for an unknown shape or type, naming the known ones.
+// Has every method there is. Throws Error(usage) for an unknown shape or type, naming the known ones.
 std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options);
 
 std::vector<std::string> known_shapes();

@@ -1,6 +1,7 @@
 #include "latent/load_modules.h"
 
 #include "base/rng.h"
+#include "base/shape.h"
 #include "model/lora.h"
 
 namespace penelope {
@@ -16,73 +17,70 @@ LatentShape latent_shape(const SidecarConfig & config) {
     return shape;
 }
 
-PenelopeModules assemble_modules(const SidecarConfig & c, int64_t d, const ModuleSource & get) {
-    const auto rows   = [&](const std::string & name, int64_t n) { return get("penelope." + name, { d, n }, false); };
-    const auto linear = [&](const std::string & name, int64_t n_in, int64_t n_out, bool is_matrix) {
+PenelopeModules assemble_modules(const ModuleNodes & nodes) {
+    const auto rows   = [&](const std::string & name) { return nodes.at("penelope." + name); };
+    const auto linear = [&](const std::string & name) {
         Linear layer;
-        layer.weight = get("penelope." + name + ".weight", { n_in, n_out }, is_matrix);
-        layer.bias   = get("penelope." + name + ".bias", { n_out }, false);
+        layer.weight = rows(name + ".weight");
+        layer.bias   = rows(name + ".bias");
         return layer;
     };
     const auto norm = [&](const std::string & name) {
-        return LayerNorm{ get("penelope." + name + ".weight", { d }, false),
-                          get("penelope." + name + ".bias", { d }, false) };
+        return LayerNorm{ rows(name + ".weight"), rows(name + ".bias") };
     };
-    const auto gru = [&](const std::string & name) {
-        return Gru{ linear(name + ".input", d, 3 * d, true), linear(name + ".hidden", d, 3 * d, true) };
-    };
+    const auto gru = [&](const std::string & name) { return Gru{ linear(name + ".input"), linear(name + ".hidden") }; };
 
     PenelopeModules m;
-    m.memory_anchor  = rows("memory.anchor", c.n_memory);
-    m.memory_group   = rows("memory.group", c.n_memory);
-    m.memory_step    = rows("memory.step", c.k_max);
-    m.readout_anchor = rows("readout.anchor", c.n_readout);
-    m.readout_step   = rows("readout.step", c.k_max);
-    m.time_in        = linear("time.in", 2, c.time_length, false);
-    m.time_out       = linear("time.out", c.time_length, 2 * d + 1, false);
+    m.memory_anchor  = rows("memory.anchor");
+    m.memory_group   = rows("memory.group");
+    m.memory_step    = rows("memory.step");
+    m.readout_anchor = rows("readout.anchor");
+    m.readout_step   = rows("readout.step");
+    m.time_in        = linear("time.in");
+    m.time_out       = linear("time.out");
     m.adapter_norm   = norm("adapter.norm");
-    m.adapter_down   = linear("adapter.down", d, c.adapter_length, true);
-    m.adapter_up     = linear("adapter.up", c.adapter_length, d, true);
+    m.adapter_down   = linear("adapter.down");
+    m.adapter_up     = linear("adapter.up");
     m.memory_gru     = gru("memory.gru");
     m.proj_norm      = norm("readout.proj.norm");
-    m.proj           = linear("readout.proj", d, int64_t(c.n_readout) * d, true);
+    m.proj           = linear("readout.proj");
     m.readout_gru    = gru("readout.gru");
     return m;
 }
 
-PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd,
-                             WeightStore & store) {
-    return assemble_modules(config, n_embd,
-                            [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
-                                const GgufTensor & tensor = file->get_tensor(name, ne);
-                                if (is_matrix) {
-                                    return store.add(file, tensor, WeightUse::matrix);
-                                }
-                                return tensor.type == GGML_TYPE_F32 ? store.add(file, tensor, WeightUse::vector)
-                                                                    : store.add_host(name, ne, read_f32(*file, tensor));
-                            });
+ModuleNodes load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd,
+                         WeightStore & store) {
+    ModuleNodes nodes;
+    for (const TensorShape & shape : module_tensor_shapes(config, n_embd)) {
+        const GgufTensor & tensor = file->get_tensor(shape.name, shape.ne);
+        if (shape.is_matrix || tensor.type == GGML_TYPE_F32) {
+            nodes[shape.name] = store.add(file, tensor, shape.is_matrix ? WeightUse::matrix : WeightUse::vector);
+        } else {
+            nodes[shape.name] = store.add_host(shape.name, shape.ne, read_f32(*file, tensor));
+        }
+    }
+    return nodes;
 }
 
-PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store) {
-    Rng rng(seed);
-    return assemble_modules(
-        config, n_embd, [&](const std::string & name, const std::vector<int64_t> & ne, bool is_matrix) {
-            size_t n = 1;
-            for (int64_t extent : ne) {
-                n *= size_t(extent);
-            }
-            std::vector<float> values(n);
-            for (float & value : values) {
-                value = (rng.uniform_float() - 0.5f) * 0.04f;
-            }
-            // Matrices as a quantized sidecar has them.
-            if (is_matrix && ne[0] % ggml_blck_size(GGML_TYPE_Q8_0) == 0) {
-                std::vector<uint8_t> blocks(ggml_row_size(GGML_TYPE_Q8_0, ne[0]) * size_t(ne[1]));
-                ggml_quantize_chunk(GGML_TYPE_Q8_0, values.data(), blocks.data(), 0, ne[1], ne[0], nullptr);
-                return store.add_host(name, GGML_TYPE_Q8_0, ne, std::move(blocks), WeightUse::matrix);
-            }
-            return store.add_host(name, ne, values);
-        });
+ModuleNodes random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store) {
+    Rng         rng(seed);
+    ModuleNodes nodes;
+    for (const TensorShape & shape : module_tensor_shapes(config, n_embd)) {
+        const std::vector<int64_t> & ne = shape.ne;
+        std::vector<float>           values(size_t(n_elements(ne)));
+        for (float & value : values) {
+            value = (rng.uniform_float() - 0.5f) * 0.04f;
+        }
+        // Matrices as a quantized sidecar has them.
+        if (shape.is_matrix && ne[0] % ggml_blck_size(GGML_TYPE_Q8_0) == 0) {
+            std::vector<uint8_t> blocks(ggml_row_size(GGML_TYPE_Q8_0, ne[0]) * size_t(ne[1]));
+            ggml_quantize_chunk(GGML_TYPE_Q8_0, values.data(), blocks.data(), 0, ne[1], ne[0], nullptr);
+            nodes[shape.name] = store.add_host(shape.name, GGML_TYPE_Q8_0, ne, std::move(blocks), WeightUse::matrix);
+        } else {
+            nodes[shape.name] = store.add_host(shape.name, ne, values);
+        }
+    }
+    return nodes;
 }
 
 std::vector<TimeStep> make_time_tables(const PenelopeModules & modules, const LatentShape & shape,

@@ -1,4 +1,4 @@
-// From a sidecar file to Penelope's modules in a WeightStore, and the time tables made from them once.
+// From a sidecar file to the modules of its method in a WeightStore, and Penelope's time tables made from them once.
 #pragma once
 
 #include "gguf/reader.h"
@@ -6,7 +6,7 @@
 #include "latent/time.h"
 #include "model/weights.h"
 
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,19 +15,19 @@ namespace penelope {
 
 LatentShape latent_shape(const SidecarConfig & config);
 
-// Gives the node of a module tensor by name and shape; matrices may take a faster layout.
-using ModuleSource = std::function<Node(const std::string & name, const std::vector<int64_t> & ne, bool is_matrix)>;
+// The module tensors of a method by their names in its files.
+using ModuleNodes = std::map<std::string, Node>;
 
-// All modules out of one source, which is asked once for each tensor.
-PenelopeModules assemble_modules(const SidecarConfig & config, int64_t n_embd, const ModuleSource & get);
+// Penelope's modules among those of module_tensor_shapes().
+PenelopeModules assemble_modules(const ModuleNodes & nodes);
 
-// The nodes have data after store.load(). Matrices keep their type; everything else is F32. Throws Error naming the tensor
-// that is missing or misshapen.
-PenelopeModules load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd,
-                             WeightStore & store);
+// The modules of any method. The nodes have data after store.load(). Matrices keep their type; everything else is F32.
+// Throws Error naming the tensor that is missing or misshapen.
+ModuleNodes load_modules(std::shared_ptr<const GgufReader> file, const SidecarConfig & config, int n_embd,
+                         WeightStore & store);
 
-// Modules with random values, for measuring without a file.
-PenelopeModules random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store);
+// The same with random values, for measuring without a file.
+ModuleNodes random_modules(const SidecarConfig & config, int n_embd, uint64_t seed, WeightStore & store);
 
 // Runs the time network for t = 1 .. k_max and keeps its results in `store`, which is loaded by this call.
 std::vector<TimeStep> make_time_tables(const PenelopeModules & modules, const LatentShape & shape,

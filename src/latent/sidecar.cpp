@@ -6,6 +6,7 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
+#include "latent/method_format.h"
 #include "text/tokenizer_data.h"
 
 #include <algorithm>
@@ -39,15 +40,15 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
                     origin + ": sidecar version " + std::to_string(config.version) + " is not known",
                     "this program reads version " + std::to_string(k_version));
     }
-    if (config.method != "penelope" && config.method != "coconut") {
+    const MethodFormat * format = find_method_format(config.method);
+    if (!format) {
         throw Error(ErrorKind::unsupported, origin + ": method " + in_quotes(config.method) + " is not known",
-                    "known are 'penelope' and 'coconut'");
+                    "known are " + join(method_format_names(), ", "));
     }
     if (config.base.architecture.empty()) {
         fail("base.architecture is empty");
     }
-    const std::pair<const char *, uint32_t> common[] = { { "k_max", config.k_max },
-                                                         { "base.block_count", config.base.block_count },
+    const std::pair<const char *, uint32_t> common[] = { { "base.block_count", config.base.block_count },
                                                          { "base.embedding_length", config.base.embedding_length },
                                                          { "base.vocab_size", config.base.vocab_size } };
     for (const auto & [name, value] : common) {
@@ -64,29 +65,13 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (!std::isfinite(config.lora_alpha) || config.lora_alpha < 0) {
         fail("adapter.lora.alpha is not a positive number");
     }
-    if (config.method != "penelope") {
-        return;
-    }
-    const std::pair<const char *, uint32_t> sizes[] = { { "memory_count", config.n_memory },
-                                                        { "readout_count", config.n_readout },
-                                                        { "time_length", config.time_length },
-                                                        { "adapter_length", config.adapter_length } };
-    for (const auto & [name, value] : sizes) {
-        if (value == 0 || value > k_largest_size) {
-            fail(std::string(name) + " is " + std::to_string(value));
+    for (const MethodField & field : format->fields) {
+        const uint32_t value = field.number ? config.*field.number : 1;
+        if ((value == 0 && !field.may_be_zero) || value > k_largest_size) {
+            fail(std::string(field.name) + " is " + std::to_string(value));
         }
     }
-    if (config.interval_start >= config.interval_end || config.interval_end > config.base.block_count) {
-        const std::string n_layers = std::to_string(config.base.block_count);
-        throw Error(ErrorKind::format,
-                    origin + ": interval [" + std::to_string(config.interval_start) + ", " +
-                        std::to_string(config.interval_end) + ") does not lie in the " + n_layers +
-                        " layers of the base",
-                    "an interval S:E needs 0 <= S < E <= " + n_layers);
-    }
-    if (config.transition != "gru" && config.transition != "overwrite") {
-        fail("transition " + in_quotes(config.transition) + " is neither 'gru' nor 'overwrite'");
-    }
+    format->check(config, origin);
 }
 
 bool is_sidecar(const GgufReader & file) {
@@ -106,22 +91,23 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     SidecarConfig config;
     config.version         = file.get_u32(keys::penelope_version);
     config.method          = file.get_str(keys::penelope_method);
-    config.k_max           = file.get_u32(keys::penelope_k_max);
-    config.k_default       = file.get_u32(keys::penelope_k_default);
     config.prompt_template = file.get_str(keys::penelope_prompt_template);
     config.answer_prefix   = file.get_str(keys::penelope_answer_prefix);
     config.task            = text_or_empty(file, keys::penelope_task);
     config.lora_alpha      = file.find_f32(keys::adapter_lora_alpha).value_or(0.0f);
     config.train_config    = text_or_empty(file, keys::penelope_train_config);
     config.eval_results    = text_or_empty(file, keys::penelope_eval_results);
-    if (config.method == "penelope") {
-        config.interval_start = file.get_u32(keys::penelope_interval_start);
-        config.interval_end   = file.get_u32(keys::penelope_interval_end);
-        config.n_memory       = file.get_u32(keys::penelope_memory_count);
-        config.n_readout      = file.get_u32(keys::penelope_readout_count);
-        config.time_length    = file.get_u32(keys::penelope_time_length);
-        config.adapter_length = file.get_u32(keys::penelope_adapter_length);
-        config.transition     = file.get_str(keys::penelope_transition);
+    if (const MethodFormat * format = find_method_format(config.method)) {
+        for (const MethodField & field : format->fields) {
+            if (field.text) {
+                config.*field.text = file.get_str(field.key);
+                continue;
+            }
+            config.*field.number = file.get_u32(field.key);
+            if (field.end) {
+                config.*field.end = file.get_u32(field.end_key);
+            }
+        }
     }
     config.base.name             = text_or_empty(file, keys::penelope_base_name);
     config.base.architecture     = file.get_str(keys::penelope_base_architecture);
@@ -136,17 +122,18 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
 void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
     writer.set_u32(keys::penelope_version, config.version);
     writer.set_str(keys::penelope_method, config.method);
-    if (config.method == "penelope") {
-        writer.set_u32(keys::penelope_interval_start, config.interval_start);
-        writer.set_u32(keys::penelope_interval_end, config.interval_end);
-        writer.set_u32(keys::penelope_memory_count, config.n_memory);
-        writer.set_u32(keys::penelope_readout_count, config.n_readout);
-        writer.set_u32(keys::penelope_time_length, config.time_length);
-        writer.set_u32(keys::penelope_adapter_length, config.adapter_length);
-        writer.set_str(keys::penelope_transition, config.transition);
+    if (const MethodFormat * format = find_method_format(config.method)) {
+        for (const MethodField & field : format->fields) {
+            if (field.text) {
+                writer.set_str(field.key, config.*field.text);
+                continue;
+            }
+            writer.set_u32(field.key, config.*field.number);
+            if (field.end) {
+                writer.set_u32(field.end_key, config.*field.end);
+            }
+        }
     }
-    writer.set_u32(keys::penelope_k_max, config.k_max);
-    writer.set_u32(keys::penelope_k_default, config.k_default);
     writer.set_str(keys::penelope_prompt_template, config.prompt_template);
     writer.set_str(keys::penelope_answer_prefix, config.answer_prefix);
     writer.set_str(keys::penelope_task, config.task);
@@ -174,18 +161,20 @@ void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config) {
 }
 
 void remove_sidecar_keys(GgufWriter & writer) {
-    for (const char * key : { keys::penelope_version,          keys::penelope_method,
-                              keys::penelope_interval_start,   keys::penelope_interval_end,
-                              keys::penelope_memory_count,     keys::penelope_readout_count,
-                              keys::penelope_time_length,      keys::penelope_adapter_length,
-                              keys::penelope_transition,       keys::penelope_k_max,
-                              keys::penelope_k_default,        keys::penelope_prompt_template,
-                              keys::penelope_answer_prefix,    keys::penelope_task,
-                              keys::penelope_base_name,        keys::penelope_base_architecture,
-                              keys::penelope_base_block_count, keys::penelope_base_embedding_length,
-                              keys::penelope_base_vocab_size,  keys::penelope_base_tokens_sha256,
-                              keys::adapter_lora_alpha,        keys::penelope_train_config,
-                              keys::penelope_eval_results }) {
+    for (const MethodFormat * format : method_formats()) {
+        for (const MethodField & field : format->fields) {
+            writer.remove(field.key);
+            if (field.end) {
+                writer.remove(field.end_key);
+            }
+        }
+    }
+    for (const char * key :
+         { keys::penelope_version, keys::penelope_method, keys::penelope_prompt_template, keys::penelope_answer_prefix,
+           keys::penelope_task, keys::penelope_base_name, keys::penelope_base_architecture,
+           keys::penelope_base_block_count, keys::penelope_base_embedding_length, keys::penelope_base_vocab_size,
+           keys::penelope_base_tokens_sha256, keys::adapter_lora_alpha, keys::penelope_train_config,
+           keys::penelope_eval_results }) {
         writer.remove(key);
     }
 }
@@ -194,44 +183,9 @@ void write_bundle_identity(GgufWriter & writer) {
     writer.set_str(keys::general_type, k_bundle_type);
 }
 
-std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d) {
-    if (config.method == "coconut") {
-        return { { "coconut.token.rows", { d, 2 } } }; // start, end
-    }
-    const int64_t m = config.n_memory;
-    const int64_t q = config.n_readout;
-    const int64_t k = config.k_max;
-    const int64_t h = config.time_length;
-    const int64_t b = config.adapter_length;
-    return {
-        { "penelope.memory.anchor", { d, m } },
-        { "penelope.memory.group", { d, m } },
-        { "penelope.memory.step", { d, k } },
-        { "penelope.readout.anchor", { d, q } },
-        { "penelope.readout.step", { d, k } },
-        { "penelope.time.in.weight", { 2, h } },
-        { "penelope.time.in.bias", { h } },
-        { "penelope.time.out.weight", { h, 2 * d + 1 } }, // rows gamma (d), beta (d), s (1)
-        { "penelope.time.out.bias", { 2 * d + 1 } },
-        { "penelope.adapter.norm.weight", { d } },
-        { "penelope.adapter.norm.bias", { d } },
-        { "penelope.adapter.down.weight", { d, b } },
-        { "penelope.adapter.down.bias", { b } },
-        { "penelope.adapter.up.weight", { b, d } },
-        { "penelope.adapter.up.bias", { d } },
-        { "penelope.memory.gru.input.weight", { d, 3 * d } }, // rows r, z, n
-        { "penelope.memory.gru.input.bias", { 3 * d } },
-        { "penelope.memory.gru.hidden.weight", { d, 3 * d } },
-        { "penelope.memory.gru.hidden.bias", { 3 * d } },
-        { "penelope.readout.proj.norm.weight", { d } },
-        { "penelope.readout.proj.norm.bias", { d } },
-        { "penelope.readout.proj.weight", { d, q * d } },
-        { "penelope.readout.proj.bias", { q * d } },
-        { "penelope.readout.gru.input.weight", { d, 3 * d } },
-        { "penelope.readout.gru.input.bias", { 3 * d } },
-        { "penelope.readout.gru.hidden.weight", { d, 3 * d } },
-        { "penelope.readout.gru.hidden.bias", { 3 * d } },
-    };
+std::vector<TensorShape> module_tensor_shapes(const SidecarConfig & config, int64_t d) {
+    const MethodFormat * format = find_method_format(config.method);
+    return format ? format->tensors(config, d) : std::vector<TensorShape>{};
 }
 
 bool is_lora_tensor(const std::string & name) {
@@ -239,7 +193,8 @@ bool is_lora_tensor(const std::string & name) {
 }
 
 bool is_module_tensor(const std::string & name) {
-    return name.compare(0, 9, "penelope.") == 0 || name.compare(0, 8, "coconut.") == 0;
+    const std::string owner = name.substr(0, name.find('.'));
+    return find_method_format(owner) != nullptr;
 }
 
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config) {
@@ -251,7 +206,7 @@ void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config
                                    "the file is damaged, or training diverged");
         }
     };
-    for (const auto & shape : penelope_tensor_shapes(config, config.base.embedding_length)) {
+    for (const auto & shape : module_tensor_shapes(config, config.base.embedding_length)) {
         check_values(file.get_tensor(shape.name, shape.ne));
         known.insert(shape.name);
     }

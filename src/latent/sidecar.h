@@ -2,7 +2,7 @@
 //
 // Three kinds of file carry these keys and tensors:
 //   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA, modules by the names
-//             of penelope_tensor_shapes().
+//             of module_tensor_shapes().
 //   bundle    general.type = "penelope-bundle": all keys and tensors of a backbone (general.architecture, tokenizer, ...)
 //             and, beside them, the keys and tensors of one sidecar. One file runs alone.
 //   neither   any other GGUF file.
@@ -30,7 +30,7 @@ struct BaseFacts {
 
 struct SidecarConfig {
     uint32_t    version         = 1;
-    std::string method          = "penelope"; // or "coconut"
+    std::string method          = "penelope"; // an entry of latent/method_format.h
     uint32_t    interval_start  = 0;          // s; layers [s, e) are repeated
     uint32_t    interval_end    = 0;          // e
     uint32_t    n_memory        = 8;          // m
@@ -49,8 +49,8 @@ struct SidecarConfig {
     std::string eval_results; // JSON, may be empty
 };
 
-// Interval, module sizes and transition only exist for "penelope"; the other keys for both methods. Throws Error(format)
-// naming the field when a value is impossible by itself or against the base facts in the same config.
+// Which fields a method has: latent/method_format.h. Throws Error(format) naming the field when a value is impossible by
+// itself or against the base facts in the same config.
 void check_sidecar_config(const SidecarConfig & config, const std::string & origin);
 
 bool is_sidecar(const GgufReader & file);
@@ -67,13 +67,26 @@ void remove_sidecar_keys(GgufWriter & writer);
 // general.type of a bundle; for a writer that already has the keys of the backbone.
 void write_bundle_identity(GgufWriter & writer);
 
+// How a tensor begins when a training makes it.
+enum class TensorStart {
+    anchor,       // every row the embedding that latent rows start from
+    anchor_noise, // the same, and normal noise of deviation 0.02
+    noise,
+    ones,
+    zeros,
+    uniform, // within 1/sqrt(fan_in), as PyTorch starts linear layers and recurrent units
+};
+
 struct TensorShape {
     std::string          name;
     std::vector<int64_t> ne; // ggml order
+    TensorStart          start     = TensorStart::noise;
+    int64_t              fan_in    = 0;     // of the layer a uniform tensor belongs to
+    bool                 is_matrix = false; // multiplied at every latent step: keeps its type, may take a faster layout
 };
 
 // Every module tensor of the method at model width d, LoRA pairs aside.
-std::vector<TensorShape> penelope_tensor_shapes(const SidecarConfig & config, int64_t d);
+std::vector<TensorShape> module_tensor_shapes(const SidecarConfig & config, int64_t d);
 // True for "<base tensor>.lora_a" and "<base tensor>.lora_b".
 bool is_lora_tensor(const std::string & name);
 // True for names of the table, whatever the method.

@@ -1,5 +1,5 @@
-// How a method fills the context before the answer. Four implementations: plain, cot, penelope, coconut; nothing else in the
-// project asks which one it has.
+// How a method fills the context before the answer. The implementations stand in method/registry.h; nobody asks which one
+// it has.
 #pragma once
 
 #include "method/context.h"
@@ -63,11 +63,6 @@ class Method {
     // The intermediate states of one prompt; empty when the method has none.
     virtual std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const;
 };
-
-// Whether a method by this name thinks in visible tokens, for those who have no more than its name.
-inline bool is_visible_method(const std::string & name) {
-    return name == "plain" || name == "cot";
-}
 
 // Throws Error(usage) naming the range when K is outside 0 .. max_steps().
 void check_steps(const Method & method, int n_steps);

@@ -1,7 +1,7 @@
 #include "task/score.h"
 
 #include "base/error.h"
-#include "method/method.h"
+#include "method/registry.h"
 #include "task/compare.h"
 
 #include <algorithm>

@@ -29,6 +29,9 @@ class Objective {
     // Sequential layer applications and stretches of rows of a minibatch, for the size of the graph.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
     virtual int n_stretches(int n_examples) const                               = 0;
+
+    // Rows between prompt and target.
+    virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 };
 
 // Visible chain of thought: the target follows the prompt, and every target token is predicted from what stands before it.
@@ -52,6 +55,7 @@ class PenelopeObjective : public Objective {
                       StepInputs & inputs) const override;
     int         n_layer_applications(const Backbone & model, int n_steps) const override;
     int         n_stretches(int n_examples) const override { return 3 * n_examples; }
+    int         n_extra_rows(int) const override { return shape_.n_interface(); }
 
   private:
     PenelopeModules modules_;
@@ -68,6 +72,7 @@ class CoconutObjective : public Objective {
                       StepInputs & inputs) const override;
     int         n_layer_applications(const Backbone & model, int n_steps) const override;
     int         n_stretches(int n_examples) const override { return 2 * n_examples; }
+    int         n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
   private:
     Node token_rows_;

@@ -86,14 +86,15 @@ void save_backbone(const TrainedModel & model, const std::string & name, const s
 }
 
 void save_model(const TrainedModel & model, const SavedTexts & texts, const std::string & path) {
-    const ModelChoice & choice = model.choice();
-    if (choice.method == "cot" && choice.full) {
+    const ModelChoice & choice      = model.choice();
+    const bool          has_modules = model.training().format() != nullptr;
+    if (!has_modules && choice.full) {
         save_backbone(model, texts.name, path);
         return;
     }
     SidecarConfig sidecar = model.sidecar();
     GgufWriter    writer(path, true);
-    if (choice.method == "cot") {
+    if (!has_modules) {
         writer.set_str(keys::general_architecture, sidecar.base.architecture);
         writer.set_str(keys::adapter_type, "lora");
         writer.set_f32(keys::adapter_lora_alpha, choice.lora_alpha);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 namespace penelope {
@@ -32,24 +33,22 @@ struct Protocol {
     double  source_epochs;
     int64_t latent_updates;
     int     batch;
-    int     coconut_depth;
 };
 
 Protocol protocol_of(const std::string & task) {
     if (task == "prontoqa") {
-        return { 2, 3000, 8, 6 };
+        return { 2, 3000, 8 };
     }
-    return { task == "prosqa" ? 1.0 : 3.0, 1500, 4, task == "listops" ? 8 : 6 };
+    return { task == "prosqa" ? 1.0 : 3.0, 1500, 4 };
 }
 
-constexpr int    kPenelopeDepth    = 6;
 constexpr double kSourceRate       = 1e-4;
 constexpr double kContinuationRate = 2e-5;
 constexpr int    kAnswerTokens     = 32;  // room for an answer
 constexpr int    kTraceTokens      = 256; // and for one with visible steps
 
 void check(const TrainSettings & s) {
-    require(s.model.method == "cot" || s.depth <= int(s.model.sidecar.k_max),
+    require(s.depth <= int(s.model.sidecar.k_max),
             "--depth " + std::to_string(s.depth) + ": is above --k-max " + std::to_string(s.model.sidecar.k_max));
     require(s.new_shape.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
     require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
@@ -72,11 +71,55 @@ template <typename T> void settle(T & value, const T * in_file, const T & fallba
     }
 }
 
+// The same for a value of the method's modules.
+void settle_field(const MethodField & field, SidecarConfig & c, const SidecarConfig * in_file,
+                  const SidecarConfig & usual) {
+    const std::string flag = std::string("--") + field.flag;
+    if (field.text) {
+        settle(c.*field.text, in_file ? &(in_file->*field.text) : nullptr, usual.*field.text, flag);
+    } else if (!field.end) {
+        settle(c.*field.number, in_file ? &(in_file->*field.number) : nullptr, usual.*field.number, flag);
+    } else if (c.*field.end == 0) {
+        c.*field.number = (in_file ? *in_file : usual).*field.number;
+        c.*field.end    = (in_file ? *in_file : usual).*field.end;
+    } else {
+        require(!in_file || (c.*field.number == in_file->*field.number && c.*field.end == in_file->*field.end),
+                flag + ": the file of --init was made with another");
+    }
+}
+
+void clear_field(const MethodField & field, SidecarConfig & c) {
+    if (field.text) {
+        (c.*field.text).clear();
+    } else {
+        c.*field.number = 0;
+    }
+    if (field.end) {
+        c.*field.end = 0;
+    }
+}
+
+// Calls visit(field) for every field that a flag sets, of all methods once each.
+template <typename Visit> void for_each_shape_field(const Visit & visit) {
+    std::set<std::string> seen;
+    for (const MethodFormat * format : method_formats()) {
+        for (const MethodField & field : format->fields) {
+            if (field.flag && seen.insert(field.flag).second) {
+                visit(field);
+            }
+        }
+    }
+}
+
+bool has_flag(const MethodFormat * format, const std::string & flag) {
+    return format && std::any_of(format->fields.begin(), format->fields.end(),
+                                 [&](const MethodField & field) { return field.flag && flag == field.flag; });
+}
+
 void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
     SidecarConfig held;
-    const bool    has_file  = !s.model.init.empty();
     bool          has_texts = false, has_modules = false;
-    if (has_file) {
+    if (!s.model.init.empty()) {
         const GgufReader file = GgufReader::open(s.model.init);
         has_texts             = is_sidecar(file);
         if (has_texts) {
@@ -84,38 +127,22 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
             has_modules = held.method == s.model.method;
         }
     }
-    const auto      text   = [&](const std::string & value) { return has_texts ? &value : nullptr; };
-    const auto      number = [&](const uint32_t & value) { return has_modules ? &value : nullptr; };
-    SidecarConfig & c      = s.model.sidecar;
-    // A recipe may serve several methods: what means nothing to this one must not tell its runs apart.
-    if (s.model.method != "penelope") {
-        c.interval_start = c.interval_end = c.n_memory = c.n_readout = c.time_length = c.adapter_length = 0;
-        c.transition.clear();
-    }
-    if (s.model.method == "cot") {
-        c.k_max = 0;
-    }
+    const MethodTraining & training = method_training(s.model.method);
+    SidecarConfig &        c        = s.model.sidecar;
+    const auto             text     = [&](const std::string & value) { return has_texts ? &value : nullptr; };
     settle(c.prompt_template, text(held.prompt_template), std::string(default_prompt_template), "--prompt-template");
     settle(c.answer_prefix, text(held.answer_prefix), std::string(default_answer_prefix), "--answer-prefix");
-    settle(c.k_max, number(held.k_max), std::max<uint32_t>(8, uint32_t(depth)), "--k-max");
-    if (s.model.method == "penelope") {
-        // Without a word on it: the upper 5 of 16 layers, in proportion, and module sizes in proportion to the width.
-        const int  r             = std::max(1, int(std::lround(base.n_layer * 5.0 / 16.0)));
-        const bool open_interval = c.interval_end == 0;
-        settle(c.interval_end, number(held.interval_end), uint32_t(base.n_layer), "--interval");
-        if (open_interval) {
-            c.interval_start = has_modules ? held.interval_start : uint32_t(base.n_layer - r);
+
+    SidecarConfig usual;
+    training.usual_shape(usual, base, depth);
+    for_each_shape_field([&](const MethodField & field) {
+        if (has_flag(training.format(), field.flag)) {
+            settle_field(field, c, has_modules ? &held : nullptr, usual);
         } else {
-            require(!has_modules || c.interval_start == held.interval_start,
-                    "--interval: the file of --init was made with another");
+            // A recipe may serve several methods: what means nothing to this one must not tell its runs apart.
+            clear_field(field, c);
         }
-        settle(c.n_memory, number(held.n_memory), uint32_t(8), "--memory");
-        settle(c.n_readout, number(held.n_readout), uint32_t(2), "--readout");
-        settle(c.time_length, number(held.time_length), uint32_t(std::max(1, base.n_embd / 2)), "--time-length");
-        settle(c.adapter_length, number(held.adapter_length), uint32_t(std::max(1, base.n_embd / 8)),
-               "--adapter-length");
-        settle(c.transition, has_modules ? &held.transition : nullptr, std::string("gru"), "--transition");
-    }
+    });
 }
 
 } // namespace
@@ -125,27 +152,27 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
         const Task * task    = recognize_task(examples);
         s.model.sidecar.task = task ? task->name : "";
     }
-    const bool     visible  = s.model.method == "cot";
-    const Protocol protocol = protocol_of(s.model.sidecar.task);
+    const MethodTraining & training = method_training(s.model.method);
+    const Protocol         protocol = protocol_of(s.model.sidecar.task);
     if (s.batch == 0) {
         s.batch = protocol.batch;
     }
     if (s.n_updates == 0) {
-        const double epochs = s.epochs > 0 ? s.epochs : visible ? protocol.source_epochs : 0;
+        const double epochs = s.epochs > 0 ? s.epochs : training.is_source ? protocol.source_epochs : 0;
         s.n_updates = epochs > 0 ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch)))
                                  : protocol.latent_updates;
     }
     if (s.backbone_rate == 0) {
-        s.backbone_rate = visible ? kSourceRate : kContinuationRate;
+        s.backbone_rate = training.is_source ? kSourceRate : kContinuationRate;
     }
-    const int usual_depth = visible ? 0 : s.model.method == "coconut" ? protocol.coconut_depth : kPenelopeDepth;
-    if (visible || s.depth < 0) {
+    const int usual_depth = training.usual_depth(s.model.sidecar.task);
+    if (usual_depth == 0 || s.depth < 0) {
         s.depth = usual_depth;
     }
     // Without latent steps the targets still lose their steps one by one, so that only the latent steps differ.
     s.n_blocks = s.depth > 0 ? s.depth : usual_depth;
     if (s.validation.n_predict == 0) {
-        s.validation.n_predict = visible ? kTraceTokens : kAnswerTokens;
+        s.validation.n_predict = training.is_source ? kTraceTokens : kAnswerTokens;
     }
     resolve_sidecar(s, base, s.depth);
     check(s);
@@ -191,18 +218,22 @@ std::string settings_toml(const TrainSettings & s) {
         t.insert("lora-alpha", double(s.model.lora_alpha));
         t.insert("dropout", double(s.model.dropout));
     }
-    if (s.model.method != "cot") {
+    const MethodFormat * format = method_training(s.model.method).format();
+    if (format) {
         t.insert("depth", s.depth);
-        t.insert("k-max", int64_t(sidecar.k_max));
     }
-    if (s.model.method == "penelope") {
-        t.insert("interval", std::to_string(sidecar.interval_start) + ":" + std::to_string(sidecar.interval_end));
-        t.insert("memory", int64_t(sidecar.n_memory));
-        t.insert("readout", int64_t(sidecar.n_readout));
-        t.insert("time-length", int64_t(sidecar.time_length));
-        t.insert("adapter-length", int64_t(sidecar.adapter_length));
-        t.insert("transition", sidecar.transition);
-    }
+    for_each_shape_field([&](const MethodField & field) {
+        if (!has_flag(format, field.flag)) {
+            return;
+        }
+        if (field.end) {
+            t.insert(field.flag, std::to_string(sidecar.*field.number) + ":" + std::to_string(sidecar.*field.end));
+        } else if (field.text) {
+            t.insert(field.flag, sidecar.*field.text);
+        } else {
+            t.insert(field.flag, int64_t(sidecar.*field.number));
+        }
+    });
     std::ostringstream out;
     out << t << "\n";
     return out.str();
@@ -210,7 +241,7 @@ std::string settings_toml(const TrainSettings & s) {
 
 OrderedJson settings_json(const TrainSettings & s) {
     const SidecarConfig & sidecar = s.model.sidecar;
-    return OrderedJson{
+    OrderedJson           all{
         { "method", s.model.method },
         { "full", s.model.full },
         { "updates", s.n_updates },
@@ -228,13 +259,6 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "eval_every", s.eval_every },
         { "eval_limit", s.validation.limit },
         { "predict", s.validation.n_predict },
-        { "interval", { sidecar.interval_start, sidecar.interval_end } },
-        { "memory", sidecar.n_memory },
-        { "readout", sidecar.n_readout },
-        { "k_max", sidecar.k_max },
-        { "time_length", sidecar.time_length },
-        { "adapter_length", sidecar.adapter_length },
-        { "transition", sidecar.transition },
         { "prompt_template", sidecar.prompt_template },
         { "answer_prefix", sidecar.answer_prefix },
         { "task", sidecar.task },
@@ -243,6 +267,14 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "train_sha256", hash_of(find_split(s.data, "train")) },
         { "valid_sha256", hash_of(find_split(s.data, "valid")) },
     };
+    for_each_shape_field([&](const MethodField & field) {
+        std::string key = field.flag;
+        std::replace(key.begin(), key.end(), '-', '_');
+        all[key] = field.end    ? OrderedJson{ sidecar.*field.number, sidecar.*field.end }
+                   : field.text ? OrderedJson(sidecar.*field.text)
+                                : OrderedJson(sidecar.*field.number);
+    });
+    return all;
 }
 
 } // namespace penelope

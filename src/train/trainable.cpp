@@ -16,10 +16,6 @@ bool ends_with(const std::string & text, const std::string & tail) {
     return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
 }
 
-bool starts_with(const std::string & text, const std::string & head) {
-    return text.compare(0, head.size(), head) == 0;
-}
-
 std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
     std::vector<float> values(n);
     for (float & value : values) {
@@ -81,7 +77,7 @@ TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Li
 std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay) {
     TrainableGroup matrices{ { "modules", decay, {} }, RateKind::modules };
     TrainableGroup rest{ { "module rows", 0.0, {} }, RateKind::modules };
-    for (const TensorShape & tensor : penelope_tensor_shapes(sidecar, n_embd)) {
+    for (const TensorShape & tensor : module_tensor_shapes(sidecar, n_embd)) {
         (is_module_matrix(tensor) ? matrices : rest).parameters.parameters.push_back({ tensor.name, tensor.ne });
     }
     std::vector<TrainableGroup> groups;
@@ -119,32 +115,22 @@ std::vector<float> initial_lora(const std::string & name, const std::vector<int6
     return uniform_within(1.0 / std::sqrt(double(ne[0])), size_t(n_elements(ne)), Rng(seed, stream_id(name)));
 }
 
-std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne,
-                                  const std::vector<float> & anchor, uint64_t seed) {
-    const size_t n = size_t(n_elements(ne));
-    const Rng    rng(seed, stream_id(name));
-    if (name == "coconut.token.rows" || ends_with(name, ".anchor")) {
-        std::vector<float> rows = starts_with(name, "coconut.") ? std::vector<float>(n, 0.0f) : normal_values(n, rng);
+std::vector<float> initial_module(const TensorShape & tensor, const std::vector<float> & anchor, uint64_t seed) {
+    const size_t       n = size_t(n_elements(tensor.ne));
+    const Rng          rng(seed, stream_id(tensor.name));
+    std::vector<float> values(n, tensor.start == TensorStart::ones ? 1.0f : 0.0f);
+    if (tensor.start == TensorStart::uniform) {
+        values = uniform_within(1.0 / std::sqrt(double(tensor.fan_in)), n, rng);
+    }
+    if (tensor.start == TensorStart::noise || tensor.start == TensorStart::anchor_noise) {
+        values = normal_values(n, rng);
+    }
+    if (tensor.start == TensorStart::anchor || tensor.start == TensorStart::anchor_noise) {
         for (size_t i = 0; i < n; i++) {
-            rows[i] += anchor[i % anchor.size()];
+            values[i] += anchor[i % anchor.size()];
         }
-        return rows;
     }
-    if (ends_with(name, ".group") || ends_with(name, ".step")) {
-        return normal_values(n, rng);
-    }
-    if (ends_with(name, ".norm.weight")) {
-        return std::vector<float>(n, 1.0f);
-    }
-    // Modulation and adapter start as the identity.
-    const bool is_zero = ends_with(name, ".norm.bias") || starts_with(name, "penelope.time.out.") ||
-                         starts_with(name, "penelope.adapter.up.");
-    if (is_zero) {
-        return std::vector<float>(n, 0.0f);
-    }
-    // Weights and biases as PyTorch starts a linear layer and a GRU: all other modules read the model's width, `time.in` two numbers.
-    const size_t n_in = starts_with(name, "penelope.time.in.") ? 2 : anchor.size();
-    return uniform_within(1.0 / std::sqrt(double(n_in)), n, rng);
+    return values;
 }
 
 } // namespace penelope

@@ -37,8 +37,7 @@ std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay);
 
 // A LoRA half as PEFT starts it: A uniform within 1/sqrt(n_in), B zero.
 std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed);
-// A tensor of the modules or Coconut's rows. anchor: the embedding that latent rows start from.
-std::vector<float> initial_module(const std::string & name, const std::vector<int64_t> & ne,
-                                  const std::vector<float> & anchor, uint64_t seed);
+// A tensor of the modules. anchor: the embedding that latent rows start from.
+std::vector<float> initial_module(const TensorShape & tensor, const std::vector<float> & anchor, uint64_t seed);
 
 } // namespace penelope

@@ -56,8 +56,9 @@ void set_transposed(Node transposed, const GgufReader & file, const GgufTensor &
 } // namespace
 
 TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
-    : choice_(choice), base_(open_file(choice.base)), init_(open_file(choice.init)),
-      tokenizer_(Tokenizer::from_gguf(*base_)), store_(backend.device(), false), transposes_(backend.device(), false) {
+    : choice_(choice), training_(method_training(choice.method)), base_(open_file(choice.base)),
+      init_(open_file(choice.init)), tokenizer_(Tokenizer::from_gguf(*base_)), store_(backend.device(), false),
+      transposes_(backend.device(), false) {
     backbone_ = load_backbone(base_, {}, store_);
     store_.load();
     take_init();
@@ -99,7 +100,7 @@ void TrainedModel::take_init() {
     }
     sidecar_.base       = read_base_facts(*base_);
     sidecar_.lora_alpha = choice_.full ? 0.0f : choice_.lora_alpha;
-    if (choice_.method != "cot") {
+    if (training_.format()) {
         check_sidecar_config(sidecar_, "modules");
     }
 }
@@ -117,7 +118,7 @@ void TrainedModel::make_groups() {
             },
             choice_.decay));
     }
-    if (choice_.method != "cot") {
+    if (training_.format()) {
         for (TrainableGroup & group : module_groups(sidecar_, n_embd, choice_.decay)) {
             groups_.push_back(std::move(group));
         }
@@ -137,9 +138,13 @@ void TrainedModel::make_groups() {
 }
 
 void TrainedModel::set_initial_values() {
-    const std::vector<int32_t> anchor_tokens = tokenizer_.encode(kAnchorText);
-    const std::vector<float>   anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"),
+    const std::vector<int32_t>         anchor_tokens = tokenizer_.encode(kAnchorText);
+    const std::vector<float>           anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"),
                                                 anchor_tokens.empty() ? 0 : anchor_tokens.front(), 1);
+    std::map<std::string, TensorShape> modules;
+    for (const TensorShape & tensor : module_tensor_shapes(sidecar_, backbone_.config.n_embd)) {
+        modules[tensor.name] = tensor;
+    }
     for (const TrainableGroup & group : groups_) {
         for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
             const std::string & name = parameter.name;
@@ -149,7 +154,7 @@ void TrainedModel::set_initial_values() {
             if (held) {
                 optimizer_->set_values(name, read_f32(choice_.full ? *base_ : *init_, *held));
             } else if (is_module_tensor(name)) {
-                optimizer_->set_values(name, initial_module(name, parameter.ne, anchor, choice_.seed));
+                optimizer_->set_values(name, initial_module(modules.at(name), anchor, choice_.seed));
             } else {
                 optimizer_->set_values(name, initial_lora(name, parameter.ne, choice_.seed));
             }
@@ -176,17 +181,10 @@ void TrainedModel::connect() {
             layer.lora.dropout     = choice_.dropout > 0 ? &dropout_ : nullptr;
         });
     }
-    if (choice_.method == "penelope") {
-        modules_ = assemble_modules(
-            sidecar_, backbone_.config.n_embd,
-            [&](const std::string & name, const std::vector<int64_t> &, bool) { return optimizer_->parameter(name); });
-        objective_ = std::make_unique<PenelopeObjective>(modules_, latent_shape(sidecar_));
-    } else if (choice_.method == "coconut") {
-        coconut_rows_ = optimizer_->parameter("coconut.token.rows");
-        objective_    = std::make_unique<CoconutObjective>(coconut_rows_);
-    } else {
-        objective_ = std::make_unique<CotObjective>();
+    for (const TensorShape & tensor : module_tensor_shapes(sidecar_, backbone_.config.n_embd)) {
+        modules_[tensor.name] = optimizer_->parameter(tensor.name);
     }
+    objective_ = training_.objective(sidecar_, modules_);
 }
 
 // Weights in F32 keep their precision. All others are rounded already: F16 takes half the memory, is the fastest type on CPUs

@@ -3,10 +3,9 @@
 #pragma once
 
 #include "gguf/reader.h"
-#include "latent/load_modules.h"
 #include "model/load.h"
 #include "text/tokenizer.h"
-#include "train/objective.h"
+#include "train/method_training.h"
 #include "train/trainable.h"
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace penelope {
 struct ModelChoice {
     std::string base;               // backbone GGUF
     std::string init;               // LoRA or sidecar to continue; empty: none
-    std::string method     = "cot"; // cot, penelope, coconut
+    std::string method     = "cot"; // an entry of train/method_training.h
     bool        full       = false; // all backbone weights instead of LoRA
     int         lora_rank  = 16;    // of pairs that `init` does not hold
     float       lora_alpha = 32;    // when `init` holds none
@@ -36,8 +35,8 @@ class TrainedModel {
     TrainedModel(const ModelChoice & choice, const Backend & backend);
 
     const Backbone &                    backbone() const { return backbone_; }
-    const PenelopeModules &             modules() const { return modules_; }
-    Node                                coconut_rows() const { return coconut_rows_; }
+    const ModuleNodes &                 modules() const { return modules_; } // of the method, as they are now
+    const MethodTraining &              training() const { return training_; }
     const Objective &                   objective() const { return *objective_; }
     Optimizer &                         optimizer() { return *optimizer_; }
     const Optimizer &                   optimizer() const { return *optimizer_; }
@@ -60,6 +59,7 @@ class TrainedModel {
     void keep_transposes();
 
     ModelChoice                       choice_;
+    const MethodTraining &            training_;
     std::shared_ptr<const GgufReader> base_, init_;
     Tokenizer                         tokenizer_;
     WeightStore                       store_, transposes_;
@@ -67,8 +67,7 @@ class TrainedModel {
     SidecarConfig                     sidecar_;
     std::vector<TrainableGroup>       groups_;
     std::unique_ptr<Optimizer>        optimizer_;
-    PenelopeModules                   modules_;
-    Node                              coconut_rows_ = nullptr;
+    ModuleNodes                       modules_;
     std::unique_ptr<Objective>        objective_;
     Dropout                           dropout_;
     int64_t                           n_frozen_ = 0;

@@ -36,14 +36,6 @@ std::vector<std::string> different_keys(const std::string & now, const std::stri
     return different;
 }
 
-// Rows a method puts between prompt and target.
-int n_extra_rows(const TrainSettings & settings) {
-    const SidecarConfig & sidecar = settings.model.sidecar;
-    return settings.model.method == "penelope"  ? int(sidecar.n_memory + sidecar.n_readout)
-           : settings.model.method == "coconut" ? settings.depth + 2
-                                                : 0;
-}
-
 } // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
@@ -75,8 +67,8 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 void Trainer::check_lengths() {
     const int n_latent = curriculum_.stages().front().n_latent;
     const int context  = model_->backbone().config.n_ctx_train;
-    const int most =
-        (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) - n_extra_rows(settings_);
+    const int most     = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
+                     model_->objective().n_extra_rows(settings_.depth);
     const size_t n_rows = size_t(std::max(most, 0));
     for (TrainingData * data : { train_.get(), valid_.get() }) {
         if (!data) {
@@ -199,8 +191,8 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     Optimizer &     optimizer = model_->optimizer();
     const Stopwatch watch;
     const size_t    sent_before = ranks_.bytes_sent();
-    if (settings_.model.method == "coconut" && update == stage.first) {
-        optimizer.reset_moments(); // as in its paper: each stage is a new objective
+    if (model_->training().resets_moments && update == stage.first) {
+        optimizer.reset_moments();
     }
     // Every rank draws masks of its own.
     model_->dropout().step = uint64_t(update) | uint64_t(ranks_.rank()) << 40;
@@ -378,7 +370,7 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
     TrainOutcome outcome;
     outcome.update      = state_.update;
     outcome.best        = state_.best;
-    outcome.k_default   = settings_.model.method == "cot" ? 0 : settings_.depth;
+    outcome.k_default   = settings_.depth;
     outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
@@ -423,7 +415,7 @@ void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & resu
     texts.train_config = state_.settings;
     texts.eval_results = dump_json(results);
     texts.k_default    = outcome.k_default;
-    if (settings_.model.full && settings_.model.method != "cot") {
+    if (settings_.model.full && model_->training().format()) {
         save_backbone(*model_, texts.name, folder_.backbone());
     }
     save_model(*model_, texts, folder_.model());

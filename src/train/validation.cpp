@@ -1,10 +1,8 @@
 #include "train/validation.h"
 
 #include "base/error.h"
-#include "method/coconut.h"
-#include "method/decode.h"
-#include "method/penelope.h"
-#include "method/plain.h"
+#include "infer/answer_loop.h"
+#include "method/registry.h"
 #include "task/extract.h"
 
 #include <algorithm>
@@ -54,32 +52,20 @@ double Validator::loss(const Stage & stage) {
 // them.
 std::unique_ptr<Method> Validator::current_method() {
     context_.reset();
-    const SidecarConfig & sidecar = model_.sidecar();
-    if (model_.choice().method == "penelope") {
-        const LatentShape shape = latent_shape(sidecar);
-        tables_                 = std::make_unique<WeightStore>(backend_.device(), false);
-        return std::make_unique<PenelopeMethod>(model_.modules(), shape,
-                                                make_time_tables(model_.modules(), shape, backend_.device(), *tables_),
-                                                int(sidecar.k_default));
-    }
-    if (model_.choice().method == "coconut") {
-        return std::make_unique<CoconutMethod>(model_.coconut_rows(), int(sidecar.k_max), int(sidecar.k_default));
-    }
-    return std::make_unique<CotMethod>();
+    tables_ = std::make_unique<WeightStore>(backend_.device(), false);
+    return get_method(model_.choice().method).make({ model_.sidecar(), model_.modules(), backend_.device(), *tables_ });
 }
 
 // With room for the longest prompt, whatever the method puts after it, and the answer.
-Context & Validator::context() {
+Context & Validator::context(const Method & method) {
     if (!context_) {
         size_t longest = 0;
         for (size_t i = 0; i < n_; i++) {
             longest = std::max(longest, data_.prompt(i).size());
         }
-        const SidecarConfig & sidecar = model_.sidecar();
-        ContextOptions        options;
+        ContextOptions options;
         options.n_streams = options_.batch;
-        options.n_rows    = int(longest) + int(std::max(sidecar.n_memory + sidecar.n_readout, sidecar.k_max + 2)) +
-                         options_.n_predict + 1;
+        options.n_rows    = int(longest) + method.n_extra_rows(method.max_steps()) + options_.n_predict + 1;
         options.n_threads = backend_.n_threads();
         options.kv_type   = GGML_TYPE_F32;
         context_          = std::make_unique<Context>(model_.backbone(), backend_.device(), options);
@@ -87,63 +73,28 @@ Context & Validator::context() {
     return *context_;
 }
 
-// Greedy decoding of all sequences side by side.
-std::vector<std::string> Validator::answers(const Filled & filled) {
-    const auto best = [](const std::vector<float> & logits) {
-        return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
-    };
-    std::vector<Tokens> written(filled.logits.size());
-    std::vector<int>    rows = filled.n_rows;
-    std::vector<bool>   done(written.size(), false);
-    const auto          take = [&](size_t i, const std::vector<float> & logits) {
-        const int32_t token = best(logits);
-        if (model_.tokenizer().is_end_of_generation(token) || token >= model_.tokenizer().n_vocab()) {
-            done[i] = true;
-            return;
-        }
-        written[i].push_back(token);
-        done[i] = int(written[i].size()) >= options_.n_predict || rows[i] >= context().n_rows();
-    };
-    for (size_t i = 0; i < written.size(); i++) {
-        take(i, filled.logits[i]);
-    }
-    while (true) {
-        std::vector<NextToken> next;
-        for (size_t i = 0; i < written.size(); i++) {
-            if (!done[i]) {
-                next.push_back({ int(i), rows[i]++, written[i].back() });
-            }
-        }
-        if (next.empty()) {
-            break;
-        }
-        const auto logits = decode(context(), next);
-        for (size_t i = 0; i < next.size(); i++) {
-            take(size_t(next[i].stream), logits[i]);
-        }
-    }
-    std::vector<std::string> texts;
-    for (const Tokens & tokens : written) {
-        texts.push_back(model_.tokenizer().decode(tokens));
-    }
-    return texts;
-}
-
 std::vector<double> Validator::exact(const std::vector<int> & depths) {
     std::vector<double> right = sum_together(ranks_, depths.size(), [&](std::vector<double> & mine) {
         const std::unique_ptr<Method> method = current_method();
+        Context &                     where  = context(*method);
+        AnswerLoop                    loop(
+                               where, model_.tokenizer(), model_.backbone().config.n_vocab,
+                               []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --rates"); },
+                               stop_);
+        GenerateOptions greedy;
+        greedy.n_predict = options_.n_predict;
         for_own_batches([&](size_t, size_t first, size_t end) {
             std::vector<Tokens> prompts;
             for (size_t i = first; i < end; i++) {
                 prompts.push_back(data_.prompt(i));
             }
             size_t depth = 0;
-            method->sweep(context(), prompts, depths, [&](int, const Filled & filled) {
-                const std::vector<std::string> texts = answers(filled);
-                for (size_t i = 0; i < texts.size(); i++) {
+            method->sweep(where, prompts, depths, [&](int, const Filled & filled) {
+                const std::vector<Answer> answers = loop.run(filled, std::vector<Answer>(prompts.size()), greedy);
+                for (size_t i = 0; i < answers.size(); i++) {
                     const Example & example = data_.example(first + i);
-                    mine[depth] += task_ ? is_correct(*task_, texts[i], example)
-                                         : answer_part(texts[i]) == answer_part(example.answer);
+                    mine[depth] += task_ ? is_correct(*task_, answers[i].text, example)
+                                         : answer_part(answers[i].text) == answer_part(example.answer);
                 }
                 depth++;
             });

@@ -43,9 +43,8 @@ class Validator {
     // Calls `work` for every batch of this rank: its number, its first example and the one after its last.
     void   for_own_batches(const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
     size_t n_batches() const;
-    std::unique_ptr<Method>  current_method();
-    Context &                context();
-    std::vector<std::string> answers(const Filled & filled);
+    std::unique_ptr<Method> current_method();
+    Context &               context(const Method & method);
 
     const TrainedModel &         model_;
     const TrainingData &         data_;

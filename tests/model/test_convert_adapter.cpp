@@ -158,7 +158,7 @@ TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
         check_base(config, read_base_facts(GgufReader::open(golden.backbone())));
 
         size_t n_modules = 0;
-        for (const auto & shape : penelope_tensor_shapes(config, 64)) {
+        for (const auto & shape : module_tensor_shapes(config, 64)) {
             const auto expected = source.read_f32(shape.name);
             CHECK_MESSAGE(
                 std::memcmp(gguf.get_tensor(shape.name, shape.ne).data, expected.data(), expected.size() * 4) == 0,
@@ -192,7 +192,7 @@ TEST_CASE("a Coconut directory becomes a sidecar of that method") {
 TEST_CASE("the module table counts the published 64.08M parameters") {
     SidecarConfig config;
     int64_t       n = 0;
-    for (const auto & shape : penelope_tensor_shapes(config, 2048)) {
+    for (const auto & shape : module_tensor_shapes(config, 2048)) {
         int64_t count = 1;
         for (const int64_t extent : shape.ne) {
             count *= extent;

@@ -34,7 +34,7 @@ struct Sixteen {
         config.interval_end           = uint32_t(end);
         config.time_length            = 8;
         config.adapter_length         = 4;
-        const PenelopeModules modules = random_modules(config, model.config.n_embd, 2, store);
+        const PenelopeModules modules = assemble_modules(random_modules(config, model.config.n_embd, 2, store));
         store.load();
         return PenelopeMethod(modules, latent_shape(config),
                               make_time_tables(modules, latent_shape(config), device, tables), 5);

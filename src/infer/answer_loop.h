@@ -1,0 +1,37 @@
+// The loop that writes answers: a token for each of several sequences, decoded side by side until all are done. Sessions and
+// the validation of a training go through it.
+#pragma once
+
+#include "infer/session.h"
+#include "method/method.h"
+
+namespace penelope {
+
+class Tokenizer;
+
+class AnswerLoop {
+  public:
+    // n_vocab: of the logits. not_finite: called when a row of logits is not finite; must throw. cancelled: asked before
+    // every token.
+    AnswerLoop(Context & context, const Tokenizer & tokenizer, int n_vocab, std::function<void()> not_finite,
+               std::function<bool()> cancelled)
+        : context_(context), tokenizer_(tokenizer), n_vocab_(n_vocab), not_finite_(std::move(not_finite)),
+          cancelled_(std::move(cancelled)) {}
+
+    // Goes on from a filled context. blanks: one answer per sequence, with what is known of it so far.
+    std::vector<Answer> run(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & wanted,
+                            const TokenCallback & on_token = {});
+
+  private:
+    struct Growing;
+    void take_token(Growing & one, const float * logits, const GenerateOptions & wanted,
+                    const TokenCallback & on_token);
+
+    Context &             context_;
+    const Tokenizer &     tokenizer_;
+    int                   n_vocab_;
+    std::function<void()> not_finite_;
+    std::function<bool()> cancelled_;
+};
+
+} // namespace penelope

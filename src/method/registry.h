@@ -1,0 +1,32 @@
+// Every way to fill a context, by name: what it is and how it is made. What a method keeps in its files is in
+// latent/method_format.h, how it is trained in train/method_training.h; nobody else knows methods by their names.
+#pragma once
+
+#include "latent/load_modules.h"
+#include "method/method.h"
+
+namespace penelope {
+
+// What a method is made of. Everything outlives the method.
+struct MethodParts {
+    const SidecarConfig & config; // as if empty for methods without modules
+    const ModuleNodes &   nodes;  // with their data
+    const DeviceInfo &    device;
+    WeightStore &         tables; // takes what is computed once from the modules
+};
+
+struct MethodEntry {
+    const char * name;
+    bool         is_visible;    // thinks in tokens that it writes: no latent steps, a trace before the answer
+    bool         needs_sidecar; // is of no use on a backbone alone
+    std::unique_ptr<Method> (*make)(const MethodParts & parts);
+};
+
+const std::vector<MethodEntry> & method_table();
+const MethodEntry *              find_method(const std::string & name); // null: no such method
+const MethodEntry &              get_method(const std::string & name);  // throws Error(usage) naming the known ones
+
+// For those who have no more than a name, which may be that of a method unknown here.
+bool is_visible_method(const std::string & name);
+
+} // namespace penelope

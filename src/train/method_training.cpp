@@ -1,0 +1,94 @@
+#include "train/method_training.h"
+
+#include "base/error.h"
+#include "base/format.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace penelope {
+
+namespace {
+
+constexpr uint32_t kUsualMax = 8; // latent steps a file has room for
+
+// Visible chain of thought.
+
+int no_depth(const std::string &) {
+    return 0;
+}
+
+void no_shape(SidecarConfig &, const ModelConfig &, int) {}
+
+std::unique_ptr<Objective> cot_objective(const SidecarConfig &, const ModuleNodes &) {
+    return std::make_unique<CotObjective>();
+}
+
+// Penelope.
+
+int six_steps(const std::string &) {
+    return 6;
+}
+
+// The upper 5 of 16 layers, in proportion, and module sizes in proportion to the width.
+void penelope_shape(SidecarConfig & c, const ModelConfig & base, int depth) {
+    const int r      = std::max(1, int(std::lround(base.n_layer * 5.0 / 16.0)));
+    c.interval_start = uint32_t(base.n_layer - r);
+    c.interval_end   = uint32_t(base.n_layer);
+    c.n_memory       = 8;
+    c.n_readout      = 2;
+    c.k_max          = std::max(kUsualMax, uint32_t(depth));
+    c.time_length    = uint32_t(std::max(1, base.n_embd / 2));
+    c.adapter_length = uint32_t(std::max(1, base.n_embd / 8));
+    c.transition     = "gru";
+}
+
+std::unique_ptr<Objective> penelope_objective(const SidecarConfig & config, const ModuleNodes & nodes) {
+    return std::make_unique<PenelopeObjective>(assemble_modules(nodes), latent_shape(config));
+}
+
+// Coconut.
+
+int coconut_depth(const std::string & task) {
+    return task == "listops" ? 8 : 6;
+}
+
+void coconut_shape(SidecarConfig & c, const ModelConfig &, int depth) {
+    c.k_max = std::max(kUsualMax, uint32_t(depth));
+}
+
+std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const ModuleNodes & nodes) {
+    return std::make_unique<CoconutObjective>(nodes.at("coconut.token.rows"));
+}
+
+const std::vector<MethodTraining> & table() {
+    static const std::vector<MethodTraining> entries{
+        { "cot", true, false, no_depth, no_shape, cot_objective },
+        { "penelope", false, false, six_steps, penelope_shape, penelope_objective },
+        // As in Coconut's paper: each stage is a new objective.
+        { "coconut", false, true, coconut_depth, coconut_shape, coconut_objective },
+    };
+    return entries;
+}
+
+} // namespace
+
+std::vector<std::string> trainable_methods() {
+    std::vector<std::string> names;
+    for (const MethodTraining & entry : table()) {
+        names.emplace_back(entry.name);
+    }
+    return names;
+}
+
+const MethodTraining & method_training(const std::string & name) {
+    for (const MethodTraining & entry : table()) {
+        if (name == entry.name) {
+            return entry;
+        }
+    }
+    throw Error(ErrorKind::usage, "--method " + in_quotes(name) + ": not known",
+                "known are " + join(trainable_methods(), ", "));
+}
+
+} // namespace penelope

@@ -1,0 +1,37 @@
+// How each method is trained, one entry per method a run can be asked for: its objective, the shape of its modules where
+// nobody says, and what the comparison of methods fixes for it. The trainer asks here and never by name.
+#pragma once
+
+#include "latent/load_modules.h"
+#include "latent/method_format.h"
+#include "model/config.h"
+#include "train/objective.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+struct MethodTraining {
+    const char * name;
+    // The stage the latent methods start from: counted in epochs, at its own rate, with room for a trace in the answer.
+    bool is_source;
+    // Each stage of the curriculum starts averaging anew.
+    bool resets_moments;
+
+    // Depth of the last stage unless one is given.
+    int (*usual_depth)(const std::string & task);
+    // Fills the fields of its format with what they are where neither flags nor a file say; `depth` is that of the run.
+    void (*usual_shape)(SidecarConfig & config, const ModelConfig & base, int depth);
+    std::unique_ptr<Objective> (*objective)(const SidecarConfig & config, const ModuleNodes & nodes);
+
+    // What its file holds beside LoRA pairs; null: nothing, the file is a plain LoRA or backbone.
+    const MethodFormat * format() const { return find_method_format(name); }
+};
+
+std::vector<std::string> trainable_methods();
+// Throws Error(usage) naming the known ones.
+const MethodTraining & method_training(const std::string & name);
+
+} // namespace penelope
