@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "convert/convert_model.h"
-#include "convert/hf_config.h"
 #include "convert/metadata.h"
 #include "convert/peft_lora.h"
 #include "convert/penelope_dir.h"
@@ -73,7 +72,7 @@ std::string sidecar_name(const SidecarConfig & config) {
 
 FileResult convert_lora(const ConvertOptions & options) {
     const GgufReader       base = open_base(options, "a LoRA directory");
-    const PeftLora         lora = read_peft_lora(options.dir, read_gguf_llama_config(base));
+    const PeftLora         lora = read_peft_lora(options.dir, read_model_config(base));
     std::vector<TensorJob> jobs = lora_jobs(lora);
 
     FileResult       result{ "lora", options.out_path, "" };
@@ -104,7 +103,7 @@ FileResult convert_penelope(const ConvertOptions & options) {
                                        : fs::exists(own_lora)    ? own_lora.string()
                                                                  : "";
     if (!lora_dir.empty()) {
-        lora.emplace(read_peft_lora(lora_dir, read_gguf_llama_config(base)));
+        lora.emplace(read_peft_lora(lora_dir, read_model_config(base)));
         config.lora_alpha = lora->alpha;
         for (auto & job : lora_jobs(*lora)) {
             jobs.push_back(std::move(job));

@@ -1,4 +1,4 @@
-// Hugging Face Llama checkpoint -> backbone GGUF.
+// Hugging Face checkpoint -> backbone GGUF.
 #include "convert/convert_model.h"
 
 #include "base/error.h"
@@ -7,10 +7,11 @@
 #include "convert/hf_checkpoint.h"
 #include "convert/hf_config.h"
 #include "convert/hf_tokenizer.h"
-#include "convert/llama_layout.h"
 #include "convert/metadata.h"
+#include "convert/reorder.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
+#include "model/backbone.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,15 +24,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What llama checkpoints carry besides their weights: buffers of older versions.
-bool is_ignorable(const std::string & name) {
-    return name.find("rotary_emb.inv_freq") != std::string::npos;
+// What checkpoints carry besides the decoder's weights: buffers of older versions, and parts the architecture leaves out.
+bool is_ignorable(const std::string & name, const Architecture & arch) {
+    const auto starts = [&](const char * prefix) { return name.rfind(prefix, 0) == 0; };
+    return name.find("rotary_emb.inv_freq") != std::string::npos ||
+           std::any_of(arch.hf_left_out.begin(), arch.hf_left_out.end(), starts);
 }
 
 struct PlannedTensor {
     TensorFacts               facts;
-    const SafetensorsTensor * source;   // null for generated tensors
-    uint32_t                  head_dim; // of the rows to reorder, 0: as they are
+    const SafetensorsTensor * source; // null for generated tensors
+    TensorSpec                spec;
 };
 
 // F64 sources count as F32: that is what they are read as.
@@ -48,32 +51,31 @@ ggml_type source_type(const PlannedTensor & tensor) {
 
 class Plan {
   public:
-    Plan(const HfCheckpoint & checkpoint, const HfLlamaConfig & config) : checkpoint_(checkpoint) {
-        const int64_t d = config.n_embd;
-        const int64_t v = config.n_vocab;
-        if (config.rope_scaling) {
-            rope_factors_ = llama3_rope_factors(*config.rope_scaling, config.rope_theta, config.head_dim);
-            tensors_.push_back(
-                { { "rope_freqs.weight", { int64_t(rope_factors_.size()) }, GGML_TYPE_F32 }, nullptr, 0 });
-        }
-        add("token_embd.weight", "model.embed_tokens.weight", v, d, 0);
-        for (uint32_t il = 0; il < config.n_layer; il++) {
-            for (const auto & module : llama_modules()) {
-                const ModuleShape shape = llama_module_shape(module, config);
-                add(gguf_tensor_name(module, il), hf_tensor_name(module, il), shape.rows, shape.columns,
-                    module.order == RowOrder::same ? 0 : config.head_dim);
+    Plan(const HfCheckpoint & checkpoint, const HfConfig & config) : checkpoint_(checkpoint) {
+        const Architecture & arch = get_architecture(config.model);
+        for (const TensorSpec & spec : tensors_of(config.model)) {
+            if (spec.role == TensorRole::constant && config.rope_scaling) {
+                rope_factors_ =
+                    llama3_rope_factors(*config.rope_scaling, double(config.model.rope_base), config.model.n_rope());
+                tensors_.push_back({ { spec.gguf, spec.ne, GGML_TYPE_F32 }, nullptr, spec });
             }
-        }
-        add("output_norm.weight", "model.norm.weight", d, 0, 0);
-        if (config.tied) {
-            used_.insert("lm_head.weight"); // a stored copy of the embedding
-        } else {
-            add("output.weight", "lm_head.weight", v, d, 0);
+            if (spec.hf.empty()) {
+                continue;
+            }
+            if (spec.is_optional && config.model.tied) {
+                used_.insert(spec.hf); // a stored copy of the embedding
+                continue;
+            }
+            const std::string name = name_in_checkpoint(spec.hf, arch);
+            // First of all: GCC 12 destroys the parts of an aggregate twice when a later initializer throws.
+            const SafetensorsTensor & source = checkpoint_.get(name, spec.checkpoint_shape());
+            tensors_.push_back({ { spec.gguf, spec.ne, GGML_TYPE_F32 }, &source, spec });
+            used_.insert(name);
         }
         for (const auto & name : checkpoint.names()) {
-            if (!used_.count(name) && !is_ignorable(name)) {
-                throw Error(ErrorKind::unsupported,
-                            checkpoint.dir() + ": tensor " + in_quotes(name) + " is not part of a Llama model");
+            if (!used_.count(name) && !is_ignorable(name, arch)) {
+                throw Error(ErrorKind::unsupported, checkpoint.dir() + ": tensor " + in_quotes(name) +
+                                                        " is not part of a " + arch.name + " model");
             }
         }
     }
@@ -106,17 +108,13 @@ class Plan {
             return memory_job(tensor.facts.name, tensor.facts.ne, type, rope_factors_.data());
         }
         TensorJob                 job{ tensor.facts.name, tensor.facts.ne, type };
-        const SafetensorsTensor & source   = *tensor.source;
-        const int64_t             width    = tensor.facts.ne[0];
-        const uint32_t            head_dim = tensor.head_dim;
-        job.read                           = [&source, width, head_dim](int64_t first, int64_t n, float * out) {
-            if (head_dim == 0) {
-                safetensors_to_f32(source, first * width, n * width, out);
-                return;
-            }
-            for (int64_t i = 0; i < n; i++) {
-                safetensors_to_f32(source, hf_row_of_gguf_row(first + i, head_dim) * width, width, out + i * width);
-            }
+        const SafetensorsTensor & source = *tensor.source;
+        const int64_t             width  = tensor.facts.ne[0];
+        const TensorSpec &        spec   = tensor.spec;
+        job.read                         = [&source, width, &spec](int64_t first, int64_t n, float * out) {
+            read_as_gguf(spec, first, n, width, out, [&](int64_t row, int64_t n_rows, float * into) {
+                safetensors_to_f32(source, row * width, n_rows * width, into);
+            });
         };
         const size_t row_bytes = size_t(width) * safetensors_type_size(source.type);
         job.release            = [this, &source, row_bytes](int64_t first, int64_t n) {
@@ -126,16 +124,15 @@ class Plan {
     }
 
   private:
-    void add(const std::string & gguf_name, const std::string & hf_name, int64_t rows, int64_t columns,
-             uint32_t head_dim) {
-        const bool                 vector = columns == 0;
-        const std::vector<int64_t> shape =
-            vector ? std::vector<int64_t>{ rows } : std::vector<int64_t>{ rows, columns };
-        const std::vector<int64_t> ne(shape.rbegin(), shape.rend());
-        // First of all: GCC 12 destroys the parts of an aggregate twice when a later initializer throws.
-        const SafetensorsTensor & source = checkpoint_.get(hf_name, shape);
-        tensors_.push_back({ { gguf_name, ne, GGML_TYPE_F32 }, &source, head_dim });
-        used_.insert(hf_name);
+    std::string name_in_checkpoint(const std::string & name, const Architecture & arch) const {
+        const std::string usual = "model.";
+        for (const char * prefix : arch.hf_prefixes) {
+            const std::string other = prefix + name.substr(std::min(name.size(), usual.size()));
+            if (name.rfind(usual, 0) == 0 && !checkpoint_.find(name) && checkpoint_.find(other)) {
+                return other;
+            }
+        }
+        return name;
     }
 
     const HfCheckpoint &       checkpoint_;
@@ -144,37 +141,20 @@ class Plan {
     std::set<std::string>      used_;
 };
 
-void check_architecture(const Json & config, const std::string & path) {
-    const std::string type = json_find<std::string>(config, "model_type", path).value_or("");
-    if (type != "llama") {
-        throw Error(ErrorKind::unsupported, path + ": model type " + in_quotes(type) + " is not supported",
-                    "supported is 'llama'");
-    }
-    for (const char * flag : { "attention_bias", "mlp_bias" }) {
-        if (json_find<bool>(config, flag, path).value_or(false)) {
-            throw Error(ErrorKind::unsupported, path + ": " + flag + " is not supported");
-        }
-    }
-    if (config.contains("quantization_config") && !config["quantization_config"].is_null()) {
-        throw Error(ErrorKind::unsupported, path + ": the checkpoint is quantized already",
-                    "convert the original F32, F16 or BF16 checkpoint");
-    }
-}
-
 } // namespace
 
 FileResult convert_model(const ConvertOptions & options) {
-    const std::string config_path = (fs::path(options.dir) / "config.json").string();
-    const Json        json        = read_json_file(config_path);
-    check_architecture(json, config_path);
-    const HfLlamaConfig config     = parse_hf_llama_config(json, config_path);
-    const HfCheckpoint  checkpoint = HfCheckpoint::open(options.dir);
-    const Plan          plan(checkpoint, config);
-    const HfTokenizer   tokenizer = read_hf_tokenizer(options.dir, config);
+    const std::string  config_path = (fs::path(options.dir) / "config.json").string();
+    const Json         json        = read_json_file(config_path);
+    const HfConfig     config      = parse_hf_config(json, config_path);
+    const HfCheckpoint checkpoint  = HfCheckpoint::open(options.dir);
+    const Plan         plan(checkpoint, config);
+    const HfTokenizer  tokenizer = read_hf_tokenizer(options.dir, config);
 
     const FileType &              file_type = parse_file_type(options.type.empty() ? plan.main_type() : options.type);
     OverrideList                  overrides(options.overrides);
-    const BackboneShape           shape{ config.n_layer, config.n_head, config.n_head_kv };
+    const ModelConfig &           model = config.model;
+    const BackboneShape           shape{ uint32_t(model.n_layer), uint32_t(model.n_head), uint32_t(model.n_head_kv) };
     const std::vector<TypeChoice> choices = choose_backbone_types(plan.facts(), file_type, shape, overrides);
     overrides.require_all_used();
 
@@ -190,7 +170,7 @@ FileResult convert_model(const ConvertOptions & options) {
     const FileMetadata metadata = read_metadata(options.dir);
     result.path = target_path(options.out_path, metadata.name, result.n_parameters, result.type, result.kind);
     GgufWriter writer(result.path, options.force);
-    write_llama_keys(writer, config);
+    write_model_config(writer, config.model);
     write_metadata(writer, metadata, "model", result.n_parameters);
     writer.set_u32(keys::general_file_type, file_type.number);
     writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);

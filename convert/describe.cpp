@@ -1,13 +1,13 @@
 #include "convert/describe.h"
 
+#include "arch/config.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "convert/gguf_source.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "latent/method_format.h"
-#include "model/config.h"
-#include "model/kv.h"
+#include "model/sequence_cache.h"
 
 #include <algorithm>
 #include <cmath>
@@ -185,19 +185,28 @@ void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJs
                            std::to_string(config.n_head) + " heads (" + std::to_string(config.n_head_kv) +
                            " for keys and values) of " + std::to_string(config.head_dim) + ", feed-forward " +
                            std::to_string(config.n_ff));
+    if (const auto describe = get_architecture(config).describe) {
+        lines.add("layers", describe(config));
+    }
     lines.add("vocabulary", std::to_string(config.n_vocab) + " tokens, " +
                                 shown(file.find_str(keys::tokenizer_pre).value_or("unnamed")) + " splits" +
                                 (file.has(keys::tokenizer_chat_template) ? ", with a chat template" : ""));
     lines.add("context", std::to_string(config.n_ctx_train) + " tokens in training");
 
-    const size_t per_token       = KvCache::bytes_per_row(config, GGML_TYPE_F16);
-    json["memory"]["weights"]    = counts.bytes;
-    json["memory"]["per_token"]  = per_token;
+    const Backbone model        = make_backbone(config);
+    const size_t   per_token    = kv_bytes_per_row(model, GGML_TYPE_F16);
+    const size_t   per_state    = size_t(n_recurrent(model)) * sizeof(float);
+    json["memory"]["weights"]   = counts.bytes;
+    json["memory"]["per_token"] = per_token;
+    if (per_state > 0) {
+        json["memory"]["recurrent_state"] = per_state;
+        lines.add("state", format_bytes(per_state) + " per sequence in recurrent layers, whatever its length");
+    }
     json["memory"]["cache_type"] = "F16";
     std::vector<std::string> contexts;
     for (const uint32_t n : k_contexts) {
         if (n <= uint32_t(config.n_ctx_train) || n == k_contexts[0]) {
-            const uint64_t bytes                            = counts.bytes + uint64_t(per_token) * n;
+            const uint64_t bytes                            = counts.bytes + uint64_t(per_token) * n + 2 * per_state;
             json["memory"]["at_context"][std::to_string(n)] = bytes;
             contexts.push_back(format_bytes(bytes) + " at " + std::to_string(n));
         }

@@ -107,7 +107,7 @@ FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
     if (has_lora(in.file)) {
         const GgufReader & base = in.base(options.as);
         check_base(config, read_base_facts(base));
-        write_peft_lora(in.file, read_gguf_llama_config(base), config.base.name, out, "lora/");
+        write_peft_lora(in.file, read_model_config(base), config.base.name, out, "lora/");
     }
     write_modules(in.file, config, out.file("penelope.safetensors"), result);
     write_file(out.file("penelope_config.json"), dump_json(penelope_config_json(config), 1) + "\n", false);
@@ -120,7 +120,7 @@ FileResult export_peft(const ExportOptions & options, const Inputs & in) {
     const GgufReader & base = in.base(options.as);
     FileResult         result{ "peft directory", options.out_path, "F32" };
     OutputDir          out(options.out_path, options.force);
-    write_peft_lora(in.file, read_gguf_llama_config(base), base_name(base), out, "");
+    write_peft_lora(in.file, read_model_config(base), base_name(base), out, "");
     write_file(out.file("README.md"), model_card(in.file), false);
     out.commit();
     for (const auto & tensor : in.file.tensors()) {

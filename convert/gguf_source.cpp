@@ -1,5 +1,6 @@
 #include "convert/gguf_source.h"
 
+#include "arch/architecture.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/keys.h"
@@ -28,12 +29,7 @@ void read_rows_f32(const GgufTensor & tensor, int64_t first, int64_t n, float * 
 }
 
 BackboneShape read_backbone_shape(const GgufReader & gguf) {
-    const std::string architecture = gguf.get_str(keys::general_architecture);
-    if (architecture != "llama" && architecture != "qwen35") {
-        throw Error(ErrorKind::unsupported,
-                    gguf.path() + ": architecture " + in_quotes(architecture) + " is not supported",
-                    "supported are 'llama' and 'qwen35'");
-    }
+    const std::string architecture = get_architecture(gguf).name;
     if (gguf.find_u32(keys::arch(architecture, keys::expert_count)).value_or(0) > 0) {
         throw Error(ErrorKind::unsupported, gguf.path() + ": mixtures of experts are not supported");
     }

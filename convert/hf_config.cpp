@@ -1,11 +1,7 @@
 #include "convert/hf_config.h"
 
 #include "base/error.h"
-#include "gguf/keys.h"
-#include "gguf/reader.h"
-#include "gguf/writer.h"
-
-#include <nlohmann/json.hpp>
+#include "base/format.h"
 
 #include <cmath>
 #include <cstdio>
@@ -27,7 +23,7 @@ bool present(const json & object, const char * key) {
     throw Error(ErrorKind::format, path + ": " + what);
 }
 
-uint32_t get_count(const json & config, const char * key, const std::string & path) {
+int get_count(const json & config, const char * key, const std::string & path) {
     if (!present(config, key)) {
         fail(path, std::string("'") + key + "' is missing");
     }
@@ -35,7 +31,7 @@ uint32_t get_count(const json & config, const char * key, const std::string & pa
     if (!value.is_number_unsigned() || value.get<uint64_t>() == 0 || value.get<uint64_t>() > INT32_MAX) {
         fail(path, std::string("'") + key + "' is not a positive integer");
     }
-    return value.get<uint32_t>();
+    return value.get<int>();
 }
 
 double get_positive(const json & object, const char * key, const std::string & path) {
@@ -75,7 +71,7 @@ std::vector<int32_t> get_ids(const json & config, const char * key, const std::s
 }
 
 // Older configs have rope_theta at the top and rope_scaling beside it, newer ones nest both in rope_parameters.
-void parse_rope(const json & config, const std::string & path, HfLlamaConfig & out) {
+void parse_rope(const json & config, const std::string & path, const Architecture & arch, HfConfig & out) {
     const json empty   = json::object();
     const bool nested  = present(config, "rope_parameters");
     const json scaling = nested                            ? config["rope_parameters"]
@@ -84,8 +80,21 @@ void parse_rope(const json & config, const std::string & path, HfLlamaConfig & o
     if (!scaling.is_object()) {
         fail(path, "rope_scaling is not an object");
     }
-    const json & theta_owner = present(scaling, "rope_theta") ? scaling : config;
-    out.rope_theta = present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", path) : 10000.0;
+    const json &  theta_owner = present(scaling, "rope_theta") ? scaling : config;
+    ModelConfig & c           = out.model;
+    c.rope_base = float(present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", path) : 10000.0);
+
+    const json & turning = present(scaling, "partial_rotary_factor") ? scaling : config;
+    const double share =
+        present(turning, "partial_rotary_factor") ? get_positive(turning, "partial_rotary_factor", path) : 1.0;
+    if (share != 1.0 && (!arch.partial_rotary || share > 1.0)) {
+        throw Error(ErrorKind::unsupported,
+                    path + ": partial_rotary_factor is not supported for " + std::string(arch.name));
+    }
+    c.rope_dims = int(c.head_dim * share);
+    if (c.rope_dims <= 0 || c.rope_dims % 2 != 0) {
+        fail(path, "partial_rotary_factor turns an odd number of features");
+    }
 
     const char * type_key = present(scaling, "rope_type") ? "rope_type" : "type";
     std::string  type     = "default";
@@ -95,7 +104,7 @@ void parse_rope(const json & config, const std::string & path, HfLlamaConfig & o
         }
         type = scaling[type_key].get<std::string>();
     }
-    if (type == "llama3") {
+    if (type == "llama3" && arch.scaled_rope) {
         Llama3RopeScaling s;
         s.factor           = get_positive(scaling, "factor", path);
         s.low_freq_factor  = get_positive(scaling, "low_freq_factor", path);
@@ -107,7 +116,7 @@ void parse_rope(const json & config, const std::string & path, HfLlamaConfig & o
         out.rope_scaling = s;
     } else if (type != "default") {
         throw Error(ErrorKind::unsupported, path + ": rope type '" + type + "' is not supported",
-                    "supported are 'default' and 'llama3'");
+                    arch.scaled_rope ? "supported are 'default' and 'llama3'" : "supported is 'default'");
     }
 }
 
@@ -125,39 +134,51 @@ double shortest_decimal(float value) {
 
 } // namespace
 
-HfLlamaConfig parse_hf_llama_config(const json & config, const std::string & path) {
-    if (!config.is_object()) {
+HfConfig parse_hf_config(const json & whole, const std::string & path) {
+    if (!whole.is_object()) {
         fail(path, "not a JSON object");
     }
-    HfLlamaConfig out;
-    out.n_layer   = get_count(config, "num_hidden_layers", path);
-    out.n_context = get_count(config, "max_position_embeddings", path);
-    out.n_embd    = get_count(config, "hidden_size", path);
-    out.n_ff      = get_count(config, "intermediate_size", path);
-    out.n_head    = get_count(config, "num_attention_heads", path);
-    out.n_head_kv =
-        present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", path) : out.n_head;
-    out.head_dim_given = present(config, "head_dim");
-    out.head_dim       = out.head_dim_given ? get_count(config, "head_dim", path) : out.n_embd / out.n_head;
-    out.rms_epsilon    = float(get_positive(config, "rms_norm_eps", path));
-    out.n_vocab        = get_count(config, "vocab_size", path);
-    out.tied           = get_flag(config, "tie_word_embeddings", false, path);
-    parse_rope(config, path, out);
-
-    if (!out.head_dim_given && out.n_embd % out.n_head != 0) {
+    const std::string    type = json_find<std::string>(whole, "model_type", path).value_or("");
+    const Architecture * arch = find_architecture_of_hf(type);
+    if (!arch) {
+        throw Error(ErrorKind::unsupported, path + ": model type " + in_quotes(type) + " is not supported",
+                    "supported architectures: " + architecture_names());
+    }
+    if (present(whole, "quantization_config")) {
+        throw Error(ErrorKind::unsupported, path + ": the checkpoint is quantized already",
+                    "convert the original F32, F16 or BF16 checkpoint");
+    }
+    // Checkpoints that also see or hear keep the decoder's numbers in an object of their own.
+    const json &  config = present(whole, "text_config") ? whole["text_config"] : whole;
+    HfConfig      out;
+    ModelConfig & c = out.model;
+    c.architecture  = arch->name;
+    c.n_layer       = get_count(config, "num_hidden_layers", path);
+    c.n_ctx_train   = get_count(config, "max_position_embeddings", path);
+    c.n_embd        = get_count(config, "hidden_size", path);
+    c.n_ff          = get_count(config, "intermediate_size", path);
+    c.n_head        = get_count(config, "num_attention_heads", path);
+    c.n_head_kv = present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", path) : c.n_head;
+    c.own_head  = present(config, "head_dim");
+    c.head_dim  = c.own_head ? get_count(config, "head_dim", path) : c.n_embd / c.n_head;
+    c.rms_eps   = float(get_positive(config, "rms_norm_eps", path));
+    c.n_vocab   = get_count(config, "vocab_size", path);
+    c.tied      = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
+    if (!c.own_head && c.n_embd % c.n_head != 0) {
         fail(path, "hidden_size is not a multiple of num_attention_heads");
     }
-    if (out.n_head % out.n_head_kv != 0) {
+    if (c.n_head % c.n_head_kv != 0) {
         fail(path, "num_attention_heads is not a multiple of num_key_value_heads");
     }
-    if (out.head_dim % 2 != 0) {
+    if (c.head_dim % 2 != 0) {
         fail(path, "head_dim is odd");
     }
+    parse_rope(config, path, *arch, out);
     if (present(config, "hidden_act") && config["hidden_act"] != "silu") {
         throw Error(ErrorKind::unsupported, path + ": hidden_act " + config["hidden_act"].dump() + " is not supported");
     }
-    if (present(config, "partial_rotary_factor") && config["partial_rotary_factor"] != 1.0) {
-        throw Error(ErrorKind::unsupported, path + ": partial_rotary_factor is not supported for Llama");
+    if (arch->read_hf) {
+        arch->read_hf(config, path, c);
     }
 
     const auto bos    = get_ids(config, "bos_token_id", path);
@@ -172,60 +193,33 @@ HfLlamaConfig parse_hf_llama_config(const json & config, const std::string & pat
     return out;
 }
 
-HfLlamaConfig read_gguf_llama_config(const GgufReader & gguf) {
-    const std::string architecture = gguf.get_str(keys::general_architecture);
-    if (architecture != "llama") {
-        throw Error(ErrorKind::unsupported, gguf.path() + ": architecture '" + architecture + "' is not supported here",
-                    "supported is 'llama'");
+OrderedJson hf_config_json(const HfConfig & config) {
+    const ModelConfig &  c    = config.model;
+    const Architecture & arch = get_architecture(c);
+    OrderedJson          out;
+    out["architectures"] = { arch.hf_class };
+    out["model_type"]    = arch.hf_types.front();
+    if (arch.write_hf) {
+        arch.write_hf(c, out);
     }
-    const auto    key = [](const char * name) { return keys::arch("llama", name); };
-    HfLlamaConfig out;
-    out.n_layer        = gguf.get_u32(key(keys::block_count));
-    out.n_context      = gguf.get_u32(key(keys::context_length));
-    out.n_embd         = gguf.get_u32(key(keys::embedding_length));
-    out.n_ff           = gguf.get_u32(key(keys::feed_forward_length));
-    out.n_head         = gguf.get_u32(key(keys::head_count));
-    out.n_head_kv      = gguf.find_u32(key(keys::head_count_kv)).value_or(out.n_head);
-    out.head_dim_given = gguf.has(key(keys::key_length));
-    out.rms_epsilon    = gguf.get_f32(key(keys::layer_norm_rms_epsilon));
-    out.rope_theta     = shortest_decimal(gguf.find_f32(key(keys::rope_freq_base)).value_or(10000.0f));
-    if (out.n_head == 0 || out.n_head_kv == 0 || out.n_head % out.n_head_kv != 0 || out.n_embd == 0 ||
-        out.n_layer == 0) {
-        fail(gguf.path(), "its layer or head counts are impossible");
-    }
-    out.head_dim = gguf.find_u32(key(keys::key_length)).value_or(out.n_embd / out.n_head);
-    if (out.head_dim == 0 || out.head_dim % 2 != 0) {
-        fail(gguf.path(), "its head dimension is impossible");
-    }
-    const GgufTensor * embedding = gguf.find_tensor("token_embd.weight");
-    if (!embedding || embedding->n_dims != 2 || embedding->ne[1] > INT32_MAX) {
-        fail(gguf.path(), "tensor 'token_embd.weight' is missing or misshapen");
-    }
-    out.n_vocab = uint32_t(embedding->ne[1]);
-    out.tied    = gguf.find_tensor("output.weight") == nullptr;
-    return out;
-}
-
-nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config) {
-    nlohmann::ordered_json out;
-    out["architectures"]       = { "LlamaForCausalLM" };
-    out["model_type"]          = "llama";
-    out["attention_bias"]      = false;
-    out["mlp_bias"]            = false;
     out["hidden_act"]          = "silu";
-    out["hidden_size"]         = config.n_embd;
-    out["intermediate_size"]   = config.n_ff;
-    out["num_hidden_layers"]   = config.n_layer;
-    out["num_attention_heads"] = config.n_head;
-    out["num_key_value_heads"] = config.n_head_kv;
-    if (config.head_dim_given) {
-        out["head_dim"] = config.head_dim;
+    out["hidden_size"]         = c.n_embd;
+    out["intermediate_size"]   = c.n_ff;
+    out["num_hidden_layers"]   = c.n_layer;
+    out["num_attention_heads"] = c.n_head;
+    out["num_key_value_heads"] = c.n_head_kv;
+    if (c.own_head) {
+        out["head_dim"] = c.head_dim;
     }
-    out["max_position_embeddings"] = config.n_context;
-    out["rms_norm_eps"]            = shortest_decimal(config.rms_epsilon);
-    out["rope_theta"]              = config.rope_theta;
-    out["vocab_size"]              = config.n_vocab;
-    out["tie_word_embeddings"]     = config.tied;
+    out["max_position_embeddings"] = c.n_ctx_train;
+    out["rms_norm_eps"]            = shortest_decimal(c.rms_eps);
+    if (out.contains("rope_parameters")) {
+        out["rope_parameters"]["rope_theta"] = shortest_decimal(c.rope_base);
+    } else {
+        out["rope_theta"] = shortest_decimal(c.rope_base);
+    }
+    out["vocab_size"]          = c.n_vocab;
+    out["tie_word_embeddings"] = c.tied;
     if (config.rope_scaling) {
         out["rope_scaling"]["rope_type"]                        = "llama3";
         out["rope_scaling"]["factor"]                           = config.rope_scaling->factor;
@@ -247,33 +241,14 @@ nlohmann::ordered_json hf_llama_config_json(const HfLlamaConfig & config) {
     return out;
 }
 
-void write_llama_keys(GgufWriter & writer, const HfLlamaConfig & config) {
-    const auto key = [](const char * name) { return keys::arch("llama", name); };
-    writer.set_str(keys::general_architecture, "llama");
-    writer.set_u32(key(keys::block_count), config.n_layer);
-    writer.set_u32(key(keys::context_length), config.n_context);
-    writer.set_u32(key(keys::embedding_length), config.n_embd);
-    writer.set_u32(key(keys::feed_forward_length), config.n_ff);
-    writer.set_u32(key(keys::head_count), config.n_head);
-    writer.set_u32(key(keys::head_count_kv), config.n_head_kv);
-    if (config.head_dim_given) {
-        writer.set_u32(key(keys::key_length), config.head_dim);
-        writer.set_u32(key(keys::value_length), config.head_dim);
-    }
-    writer.set_f32(key(keys::layer_norm_rms_epsilon), config.rms_epsilon);
-    writer.set_f32(key(keys::rope_freq_base), float(config.rope_theta));
-    writer.set_u32(key(keys::rope_dimension_count), config.head_dim);
-    writer.set_u32(key(keys::vocab_size), config.n_vocab);
-}
-
-std::vector<float> llama3_rope_factors(const Llama3RopeScaling & scaling, double theta, uint32_t head_dim) {
+std::vector<float> llama3_rope_factors(const Llama3RopeScaling & scaling, double theta, int n_dims) {
     const double shortest_scaled = scaling.original_context / scaling.high_freq_factor;
     const double longest_mixed   = scaling.original_context / scaling.low_freq_factor;
 
     std::vector<float> factors;
-    for (uint32_t i = 0; i < head_dim / 2; i++) {
+    for (int i = 0; i < n_dims / 2; i++) {
         // The reference computes the frequencies in F32, so the same rounding decides on which side of a limit one falls.
-        const float  frequency  = 1.0f / std::pow(float(theta), float(2 * i) / float(head_dim));
+        const float  frequency  = 1.0f / std::pow(float(theta), float(2 * i) / float(n_dims));
         const double wavelength = 2 * k_pi / double(frequency);
         if (wavelength < shortest_scaled) {
             factors.push_back(1.0f);

@@ -17,7 +17,7 @@ FileResult export_hf(const ExportOptions & options, const GgufReader & backbone)
 
 // Finds the scaling that gives the stored divisors. They fix it up to a common factor of its two limits and the context
 // length, for which the published value 1 of low_freq_factor is taken. Throws Error(unsupported) when there is none.
-Llama3RopeScaling recover_llama3_scaling(const std::vector<float> & factors, double theta, uint32_t head_dim);
+Llama3RopeScaling recover_llama3_scaling(const std::vector<float> & factors, double theta, int n_dims);
 
 // tokenizer.json and tokenizer_config.json.
 void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, OutputDir & out);

@@ -255,7 +255,7 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
 }
 
 void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_config, const json & special_map,
-                      const HfLlamaConfig & config, const json & generation_config, TokenizerData & out) {
+                      const HfConfig & config, const json & generation_config, TokenizerData & out) {
     out.bos     = special_id(vocabulary, tokenizer_config, special_map, "bos_token");
     out.eos     = special_id(vocabulary, tokenizer_config, special_map, "eos_token");
     out.padding = special_id(vocabulary, tokenizer_config, special_map, "pad_token");
@@ -301,7 +301,7 @@ const char * split_regex(const std::string & pre) {
     return nullptr;
 }
 
-HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & config) {
+HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) {
     const fs::path    root = dir;
     const std::string path = (root / "tokenizer.json").string();
     if (!fs::exists(path)) {
@@ -332,7 +332,7 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & con
     }
     out.merges = read_merges(field(model, "merges"), path);
 
-    Vocabulary vocabulary(config.n_vocab, path);
+    Vocabulary vocabulary(uint32_t(config.model.n_vocab), path);
     for (const auto & [text, id] : vocab.items()) {
         vocabulary.add(id, text, TokenType::normal);
     }

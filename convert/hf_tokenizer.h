@@ -14,7 +14,7 @@
 namespace penelope {
 
 class GgufWriter;
-struct HfLlamaConfig;
+struct HfConfig;
 
 struct HfTokenizer {
     TokenizerData                                    data;            // n_vocab tokens, gaps filled with "[PADi]"
@@ -22,7 +22,7 @@ struct HfTokenizer {
 };
 
 // `config` supplies the vocabulary size and the ids the tokenizer files leave out.
-HfTokenizer read_hf_tokenizer(const std::string & dir, const HfLlamaConfig & config);
+HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config);
 
 // The Split pattern tokenizer.json has for a GGUF name, or null when it has none (SmolLM and GPT-2 split otherwise).
 const char * split_regex(const std::string & pre);

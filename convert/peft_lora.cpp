@@ -3,7 +3,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json.h"
-#include "convert/llama_layout.h"
+#include "convert/reorder.h"
+#include "model/backbone.h"
 
 #include <cmath>
 #include <filesystem>
@@ -89,30 +90,44 @@ bool split_peft_name(const std::string & name, std::string & module, char & half
     return true;
 }
 
+// "model.layers.0.mlp.up_proj"
+std::string module_name(const TensorSpec & spec) {
+    return spec.hf.substr(0, spec.hf.rfind('.'));
+}
+
 struct Halves {
     const SafetensorsTensor * a = nullptr;
     const SafetensorsTensor * b = nullptr;
 };
 
-// By layer and position in the layer, so that the output does not depend on the order of the source.
-using Order = std::pair<uint32_t, const LlamaModule *>;
-
-std::map<Order, Halves> collect_pairs(const SafetensorsReader & weights, const HfLlamaConfig & base) {
-    std::map<Order, Halves> pairs;
+// By place in the table, so that the output does not depend on the order of the source.
+std::map<size_t, Halves> collect_pairs(const SafetensorsReader & weights, const std::vector<TensorSpec> & tensors,
+                                       const Architecture & arch) {
+    std::map<std::string, size_t> by_name; // of the module
+    for (size_t i = 0; i < tensors.size(); i++) {
+        if (tensors[i].role == TensorRole::projection) {
+            by_name[module_name(tensors[i])] = i;
+        }
+    }
+    std::map<size_t, Halves> pairs;
     for (const auto & tensor : weights.tensors()) {
         std::string name;
-        char        half  = 0;
-        uint32_t    layer = 0;
+        char        half = 0;
         if (!split_peft_name(tensor.name, name, half)) {
             throw Error(ErrorKind::unsupported,
                         weights.path() + ": tensor " + in_quotes(tensor.name) + " is not half of a LoRA pair");
         }
-        const LlamaModule * module = find_hf_module(name, layer);
-        if (!module || !module->takes_lora || layer >= base.n_layer) {
+        for (const std::string prefix : arch.hf_prefixes) {
+            if (name.rfind(prefix, 0) == 0) {
+                name = "model." + name.substr(prefix.size());
+            }
+        }
+        const auto found = by_name.find(name);
+        if (found == by_name.end()) {
             throw Error(ErrorKind::unsupported,
                         weights.path() + ": tensor " + in_quotes(tensor.name) + " belongs to no layer of the base");
         }
-        Halves & entry                    = pairs[{ layer, module }];
+        Halves & entry                    = pairs[found->second];
         (half == 'A' ? entry.a : entry.b) = &tensor;
     }
     return pairs;
@@ -120,7 +135,25 @@ std::map<Order, Halves> collect_pairs(const SafetensorsReader & weights, const H
 
 } // namespace
 
-PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
+TensorSpec lora_a_spec(const TensorSpec & base, int64_t rank) {
+    TensorSpec spec;
+    spec.gguf    = base.gguf + ".lora_a";
+    spec.hf      = module_name(base) + ".lora_A.weight";
+    spec.ne      = { base.ne[0], rank };
+    spec.columns = base.columns;
+    return spec;
+}
+
+TensorSpec lora_b_spec(const TensorSpec & base, int64_t rank) {
+    TensorSpec spec;
+    spec.gguf = base.gguf + ".lora_b";
+    spec.hf   = module_name(base) + ".lora_B.weight";
+    spec.ne   = { rank, base.ne[1] };
+    spec.rows = base.rows;
+    return spec;
+}
+
+PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
     const std::string path   = (fs::path(dir) / "adapter_config.json").string();
     const Json        config = read_json_file(path);
     refuse_unsupported(config, path);
@@ -134,29 +167,26 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
     const std::string base_model   = json_find<std::string>(config, "base_model_name_or_path", path).value_or("");
     PeftLora          lora{ SafetensorsReader::open(weights_path), base_model, 0, {} };
 
-    std::vector<double>      wanted_alphas; // the alpha that alone would scale the pair right
-    std::map<double, size_t> votes;
-    for (const auto & [order, halves] : collect_pairs(lora.weights, base)) {
-        const auto & [layer, module] = order;
-        const std::string hf_name    = hf_tensor_name(*module, layer);
-        const std::string name       = hf_name.substr(0, hf_name.size() - 7); // without ".weight"
+    std::vector<double>           wanted_alphas; // the alpha that alone would scale the pair right
+    std::map<double, size_t>      votes;
+    const std::vector<TensorSpec> tensors = tensors_of(base);
+    for (const auto & [place, halves] : collect_pairs(lora.weights, tensors, get_architecture(base))) {
+        const TensorSpec & spec = tensors[place];
+        const std::string  name = module_name(spec);
         if (!halves.a || !halves.b) {
             throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " is not complete");
         }
-        const ModuleShape shape = llama_module_shape(*module, base);
-        const auto        r     = int64_t(ranks.find(name, rank));
-        if (halves.a->shape != std::vector<int64_t>{ r, shape.columns } ||
-            halves.b->shape != std::vector<int64_t>{ shape.rows, r }) {
+        const auto                 r = int64_t(ranks.find(name, rank));
+        const std::vector<int64_t> a_shape{ r, spec.ne[0] }, b_shape{ spec.ne[1], r };
+        if (halves.a->shape != a_shape || halves.b->shape != b_shape) {
             throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " has shapes " +
                                                format_shape(halves.a->shape) + " and " + format_shape(halves.b->shape) +
-                                               ", expected " + format_shape({ r, shape.columns }) + " and " +
-                                               format_shape({ shape.rows, r }));
+                                               ", expected " + format_shape(a_shape) + " and " + format_shape(b_shape));
         }
         const double a = alphas.find(name, alpha);
         wanted_alphas.push_back(rslora ? a * std::sqrt(double(r)) : a);
         votes[wanted_alphas.back()]++;
-        lora.pairs.push_back({ gguf_tensor_name(*module, layer), r, halves.a, halves.b,
-                               module->order == RowOrder::same ? 0 : base.head_dim, 1.0f });
+        lora.pairs.push_back({ spec, r, halves.a, halves.b, 1.0f });
     }
     if (lora.pairs.empty()) {
         throw Error(ErrorKind::format, weights_path + ": holds no LoRA pair");
@@ -175,16 +205,19 @@ PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base) {
 std::vector<TensorJob> lora_jobs(const PeftLora & lora) {
     std::vector<TensorJob> jobs;
     for (const auto & pair : lora.pairs) {
-        TensorJob a{ pair.base_tensor + ".lora_a", { pair.a->shape[1], pair.rank }, GGML_TYPE_F32 };
-        a.read = [source = pair.a, width = pair.a->shape[1]](int64_t first, int64_t n, float * out) {
-            safetensors_to_f32(*source, first * width, n * width, out);
+        const auto job = [](const TensorSpec & spec, const SafetensorsTensor & source) {
+            TensorJob made{ spec.gguf, spec.ne, GGML_TYPE_F32 };
+            made.read = [spec, &source, width = spec.ne[0]](int64_t first, int64_t n, float * out) {
+                read_as_gguf(spec, first, n, width, out, [&](int64_t row, int64_t n_rows, float * into) {
+                    safetensors_to_f32(source, row * width, n_rows * width, into);
+                });
+            };
+            return made;
         };
-        TensorJob b{ pair.base_tensor + ".lora_b", { pair.rank, pair.b->shape[0] }, GGML_TYPE_F32 };
-        b.read = [pair](int64_t first, int64_t n, float * out) {
-            for (int64_t i = 0; i < n; i++) {
-                const int64_t row = pair.head_dim == 0 ? first + i : hf_row_of_gguf_row(first + i, pair.head_dim);
-                safetensors_to_f32(*pair.b, row * pair.rank, pair.rank, out + i * pair.rank);
-            }
+        TensorJob a = job(lora_a_spec(pair.base, pair.rank), *pair.a);
+        TensorJob b = job(lora_b_spec(pair.base, pair.rank), *pair.b);
+        b.read      = [pair, read = b.read](int64_t first, int64_t n, float * out) {
+            read(first, n, out);
             if (pair.b_factor != 1.0f) {
                 for (int64_t i = 0; i < n * pair.rank; i++) {
                     out[i] *= pair.b_factor;

@@ -4,7 +4,7 @@
 // by sqrt(rank). The alpha that suits most pairs goes into the file; the B of any other pair is multiplied by what is left.
 #pragma once
 
-#include "convert/hf_config.h"
+#include "arch/architecture.h"
 #include "convert/safetensors.h"
 #include "convert/tensor_stream.h"
 
@@ -17,11 +17,10 @@ class GgufReader;
 class OutputDir;
 
 struct PeftPair {
-    std::string               base_tensor; // "blk.0.attn_q.weight"
+    TensorSpec                base; // the weight it belongs to
     int64_t                   rank;
     const SafetensorsTensor * a;        // [rank, n_in], row-major
     const SafetensorsTensor * b;        // [n_out, rank], row-major
-    uint32_t                  head_dim; // B rows to reorder inside heads of this size; 0: as they are
     float                     b_factor; // see above; 1 leaves the bytes alone
 };
 
@@ -32,13 +31,17 @@ struct PeftLora {
     std::vector<PeftPair> pairs; // by layer and module
 };
 
-PeftLora read_peft_lora(const std::string & dir, const HfLlamaConfig & base);
+// The halves of a pair in the terms of the table: A reads what the weight reads, B writes what it writes.
+TensorSpec lora_a_spec(const TensorSpec & base, int64_t rank);
+TensorSpec lora_b_spec(const TensorSpec & base, int64_t rank);
+
+PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base);
 
 // Two jobs per pair: "<base tensor>.lora_a" [n_in, rank] and "<base tensor>.lora_b" [rank, n_out]. F32, to be retyped.
 std::vector<TensorJob> lora_jobs(const PeftLora & lora);
 
 // Writes the pairs of a LoRA or sidecar GGUF as PEFT files, "<prefix>adapter_config.json" and its weights in F32.
-void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name,
-                     OutputDir & out, const std::string & prefix);
+void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const std::string & base_name, OutputDir & out,
+                     const std::string & prefix);
 
 } // namespace penelope

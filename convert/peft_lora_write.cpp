@@ -6,11 +6,12 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "convert/gguf_source.h"
-#include "convert/llama_layout.h"
 #include "convert/output_dir.h"
+#include "convert/reorder.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
+#include "model/backbone.h"
 
 #include <cmath>
 #include <map>
@@ -22,20 +23,8 @@ namespace {
 
 struct PeftTensor {
     const GgufTensor * source;
-    uint32_t           head_dim; // rows to put back into HF's order; 0: as they are
+    TensorSpec         spec;
 };
-
-// "blk.0.attn_q.weight.lora_b" -> the module, its layer and 'b'.
-const LlamaModule * module_of(const GgufReader & gguf, const GgufTensor & tensor, uint32_t & layer, char & half) {
-    half = tensor.name.back();
-    const LlamaModule * module =
-        find_gguf_module(std::string_view(tensor.name).substr(0, tensor.name.size() - 7), layer);
-    if (!module || !module->takes_lora) {
-        throw Error(ErrorKind::unsupported,
-                    gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a PEFT adapter");
-    }
-    return module;
-}
 
 Json whole_number(float value) {
     return value == std::floor(value) ? Json(int64_t(value)) : Json(double(value));
@@ -79,31 +68,37 @@ OrderedJson adapter_config(float alpha, const std::map<std::string, int64_t> & r
 
 } // namespace
 
-void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const std::string & base_name,
-                     OutputDir & out, const std::string & prefix) {
+void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const std::string & base_name, OutputDir & out,
+                     const std::string & prefix) {
+    std::map<std::string, TensorSpec> projections; // by GGUF name
+    for (TensorSpec & spec : tensors_of(base)) {
+        if (spec.role == TensorRole::projection) {
+            const std::string name = spec.gguf;
+            projections[name]      = std::move(spec);
+        }
+    }
     std::map<std::string, PeftTensor> tensors; // by name: the order PyTorch's writers use
     std::map<std::string, int64_t>    ranks;   // by module
     for (const auto & tensor : gguf.tensors()) {
         if (!is_lora_tensor(tensor.name)) {
             continue;
         }
-        uint32_t            layer  = 0;
-        char                half   = 0;
-        const LlamaModule * module = module_of(gguf, tensor, layer, half);
-        const ModuleShape   shape  = llama_module_shape(*module, base);
-        const int64_t       rank   = half == 'a' ? tensor.ne[1] : tensor.ne[0];
-        if (layer >= base.n_layer || tensor.n_elements() != rank * (half == 'a' ? shape.columns : shape.rows) ||
-            tensor.ne[0] != (half == 'a' ? shape.columns : rank)) {
+        // "blk.0.attn_q.weight.lora_b"
+        const bool is_a  = tensor.name.back() == 'a';
+        const auto found = projections.find(tensor.name.substr(0, tensor.name.rfind('.')));
+        if (found == projections.end()) {
+            throw Error(ErrorKind::unsupported,
+                        gguf.path() + ": tensor " + in_quotes(tensor.name) + " has no place in a PEFT adapter");
+        }
+        const int64_t    rank = is_a ? tensor.ne[1] : tensor.ne[0];
+        const TensorSpec spec = is_a ? lora_a_spec(found->second, rank) : lora_b_spec(found->second, rank);
+        if (tensor.n_elements() != spec.ne[0] * spec.ne[1] || tensor.ne[0] != spec.ne[0]) {
             throw Error(ErrorKind::format,
                         gguf.path() + ": tensor " + in_quotes(tensor.name) + " does not fit the base");
         }
-        const std::string weight  = hf_tensor_name(*module, layer);
-        const std::string name    = weight.substr(0, weight.size() - 7);
-        const bool        reorder = half == 'b' && module->order != RowOrder::same;
-        tensors["base_model.model." + name + (half == 'a' ? ".lora_A.weight" : ".lora_B.weight")] = {
-            &tensor, reorder ? base.head_dim : 0
-        };
-        const auto [it, inserted] = ranks.emplace(name, rank);
+        const std::string name                 = found->second.hf.substr(0, found->second.hf.rfind('.'));
+        tensors["base_model.model." + spec.hf] = { &tensor, spec };
+        const auto [it, inserted]              = ranks.emplace(name, rank);
         if (!inserted && it->second != rank) {
             throw Error(ErrorKind::format,
                         gguf.path() + ": the halves of the pair of " + in_quotes(name) + " have different ranks");
@@ -124,10 +119,8 @@ void write_peft_lora(const GgufReader & gguf, const HfLlamaConfig & base, const 
         const int64_t width  = tensor.source->ne[0];
         const int64_t n_rows = tensor.source->ne[1];
         rows.resize(size_t(width * n_rows));
-        for (int64_t i = 0; i < n_rows; i++) {
-            read_rows_f32(*tensor.source, tensor.head_dim == 0 ? i : gguf_row_of_hf_row(i, tensor.head_dim), 1,
-                          rows.data() + i * width);
-        }
+        read_as_hf(tensor.spec, 0, n_rows, width, rows.data(),
+                   [&](int64_t row, int64_t n, float * into) { read_rows_f32(*tensor.source, row, n, into); });
         writer.write(rows.data(), rows.size() * sizeof(float));
     }
     writer.finish();

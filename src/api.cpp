@@ -1,11 +1,11 @@
 // The C API of penelope.h over Engine and Session. Every function that can fail runs inside guarded(), which turns
 // whatever is thrown into a status and the error text of this thread.
+#include "arch/config.h"
 #include "base/error.h"
 #include "graph/device.h"
 #include "infer/prompt.h"
 #include "infer/session.h"
 #include "latent/sidecar.h"
-#include "model/config.h"
 #include "penelope.h"
 
 #include <new>

@@ -33,7 +33,7 @@ Node dropout(Graph & g, Node x, const Dropout & source); // on the CPU only
 
 // --- ops_norm.cpp
 
-Node rms_norm(Graph & g, Node x, Node weight, float eps);
+Node rms_norm(Graph & g, Node x, Node weight, float eps); // weight may be null
 Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps);
 
 // --- ops_linear.cpp

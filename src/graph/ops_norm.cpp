@@ -8,7 +8,7 @@ namespace penelope {
 
 Node rms_norm(Graph & g, Node x, Node weight, float eps) {
     Node   unit = ggml_rms_norm(g.ctx(), x, eps);
-    Node   y    = ggml_mul(g.ctx(), unit, weight);
+    Node   y    = weight ? ggml_mul(g.ctx(), unit, weight) : unit;
     Tape * tape = g.tape();
     if (tape && (tape->wants(x) || tape->wants(weight))) {
         tape->record(y, [x, weight, unit, eps](Graph & graph, Node dy) {
@@ -17,7 +17,8 @@ Node rms_norm(Graph & g, Node x, Node weight, float eps) {
                 graph.tape()->accumulate(graph, weight, sum_to(graph, ggml_mul(ctx, dy, unit), weight));
             }
             if (graph.tape()->wants(x)) {
-                graph.tape()->accumulate(graph, x, ggml_rms_norm_back(ctx, ggml_mul(ctx, dy, weight), x, eps));
+                Node d_unit = weight ? ggml_mul(ctx, dy, weight) : dy;
+                graph.tape()->accumulate(graph, x, ggml_rms_norm_back(ctx, d_unit, x, eps));
             }
         });
     }

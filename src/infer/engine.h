@@ -10,9 +10,9 @@
 
 namespace penelope {
 
-class Backbone;
 class Tokenizer;
 class Method;
+struct Backbone;
 struct ModelConfig;
 struct SidecarConfig;
 

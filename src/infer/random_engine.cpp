@@ -13,34 +13,6 @@ namespace penelope {
 
 namespace {
 
-struct KnownShape {
-    const char * name;
-    int          n_layer, n_embd, n_ff, n_head, n_head_kv, head_dim, n_vocab, n_ctx;
-    float        rope_base;
-    int          start; // of the interval that ends at the last layer
-};
-
-const KnownShape kShapes[] = {
-    { "llama-3.2-1b", 16, 2048, 8192, 32, 8, 64, 128256, 131072, 500000.0f, 11 },
-    { "smollm2-135m", 30, 576, 1536, 9, 3, 64, 49152, 8192, 100000.0f, 21 },
-};
-
-ModelConfig config_of(const KnownShape & s) {
-    ModelConfig c;
-    c.architecture = "llama";
-    c.name         = s.name;
-    c.n_layer      = s.n_layer;
-    c.n_embd       = s.n_embd;
-    c.n_ff         = s.n_ff;
-    c.n_head       = s.n_head;
-    c.n_head_kv    = s.n_head_kv;
-    c.head_dim     = s.head_dim;
-    c.n_vocab      = s.n_vocab;
-    c.n_ctx_train  = s.n_ctx;
-    c.rope_base    = s.rope_base;
-    return c;
-}
-
 ggml_type type_of(const std::string & name) {
     for (int i = 0; i < GGML_TYPE_COUNT; i++) {
         const auto  type   = ggml_type(i);
@@ -57,12 +29,25 @@ ggml_type type_of(const std::string & name) {
     throw Error(ErrorKind::usage, "--type " + name + ": not known", "f32, f16, q8_0, q4_0, q4_1, q4_k, ...");
 }
 
+const KnownShape * find_shape(const std::string & name) {
+    for (const Architecture * one : architectures()) {
+        for (const KnownShape & shape : one->shapes) {
+            if (name == shape.name) {
+                return &shape;
+            }
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 std::vector<std::string> known_shapes() {
     std::vector<std::string> names;
-    for (const KnownShape & shape : kShapes) {
-        names.push_back(shape.name);
+    for (const Architecture * one : architectures()) {
+        for (const KnownShape & shape : one->shapes) {
+            names.push_back(shape.name);
+        }
     }
     return names;
 }
@@ -78,20 +63,20 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
         impl->type_name = most_common_type(*base);
         impl->name      = impl->backbone.config.name;
         start           = impl->backbone.config.n_layer - (impl->backbone.config.n_layer + 2) / 3;
-        for (const KnownShape & shape : kShapes) {
-            if (shape.n_layer == impl->backbone.config.n_layer && shape.n_embd == impl->backbone.config.n_embd) {
+        for (const KnownShape & shape : get_architecture(impl->backbone.config).shapes) {
+            if (shape.config.n_layer == impl->backbone.config.n_layer &&
+                shape.config.n_embd == impl->backbone.config.n_embd) {
                 start = shape.start;
             }
         }
     } else {
-        const auto * found = std::find_if(std::begin(kShapes), std::end(kShapes),
-                                          [&](const KnownShape & s) { return s.name == options.shape; });
-        if (found == std::end(kShapes)) {
+        const KnownShape * found = find_shape(options.shape);
+        if (!found) {
             throw Error(ErrorKind::usage, "--shape " + options.shape + ": not known",
                         "known shapes: " + join(known_shapes(), ", "));
         }
         const ggml_type type = type_of(options.type);
-        impl->backbone       = random_backbone(config_of(*found), type, 1, impl->store);
+        impl->backbone       = random_backbone(found->config, type, 1, impl->store);
         impl->tokenizer      = Tokenizer(byte_level_vocabulary());
         impl->type_name      = options.type;
         impl->name           = found->name;

@@ -128,7 +128,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     check_sampling(options.sampling);
     impl_->cancelled = false;
 
-    const int n_kept = n_worth_keeping(impl_->cached, prompt, impl_->options.bucket);
+    const int n_kept = impl_->context.cache().restore(0, n_worth_keeping(impl_->cached, prompt, impl_->options.bucket));
     impl_->cached.clear(); // until the rows stand
     Answer    answer = impl_->blank_answer(method, n_steps, prompt);
     Stopwatch watch;
@@ -142,13 +142,16 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
         answer.finish_reason = FinishReason::cancelled;
         return answer;
     }
+    const bool goes_on = method.n_extra_rows(n_steps) == 0; // the answer follows the prompt
+    impl_->context.cache().keep(0, int(prompt.size()), goes_on ? Hold::tip : Hold::anchor);
     answer.timings.prompt_ms = watch.elapsed_ms();
     answer                   = impl_->grow(filled, { std::move(answer) }, options, on_token).front();
     impl_->cached            = prompt;
-    if (method.n_extra_rows(n_steps) == 0) {
+    if (goes_on) {
         // The last token was drawn but never computed.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
+        impl_->context.cache().keep(0, int(impl_->cached.size()), Hold::tip);
     }
     return answer;
 }

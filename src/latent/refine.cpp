@@ -11,7 +11,7 @@ constexpr float kNormEps = 1e-5f;
 } // namespace
 
 Node interval_features(Graph & g, const Backbone & model, const LatentShape & shape, const TimeStep & step, Node memory,
-                       const Rows & rows, KvStore & kv) {
+                       const Rows & rows, SequenceState & kv) {
     const int64_t d = memory->ne[0];
     const int64_t n = memory->ne[1] / shape.n_memory;
     // One sequence's memory as one long row: the offset is then the same for every row.

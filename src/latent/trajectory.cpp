@@ -6,7 +6,7 @@
 namespace penelope {
 
 void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const TimeStep & step, const Rows & memory_rows, KvStore & kv, Trajectory & trajectory) {
+                 const TimeStep & step, const Rows & memory_rows, SequenceState & kv, Trajectory & trajectory) {
     const int t        = int(trajectory.memory.size());
     Node      memory   = trajectory.memory.back();
     Node      features = interval_features(g, model, shape, step, memory, memory_rows, kv);
@@ -30,7 +30,7 @@ void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modu
 
 Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules,
                             const LatentShape & shape, const std::vector<TimeStep> & steps, int n_steps, Node prompt,
-                            Node target, int n_sequences, const TrajectoryRows & rows, KvStore & kv) {
+                            Node target, int n_sequences, const TrajectoryRows & rows, SequenceState & kv) {
     const Boundary start = boundary(g, model, modules, shape, prompt, target, n_sequences, rows.all, kv);
     Node           above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
 

@@ -1,5 +1,5 @@
 // The whole latent trajectory of one or more questions, from embedded prompt to the rows the answer is read from: boundary,
-// prompt cache, K refinements, final pass. Inference gives a KvCache and ready time tables; training gives KvNodes, a tape
+// prompt cache, K refinements, final pass. Inference gives a SequenceCache and ready time tables; training gives SequenceNodes, a tape
 // and target rows.
 #pragma once
 
@@ -30,10 +30,10 @@ struct Trajectory {
 // steps: at least K of them; target may be null.
 Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeModules & modules,
                             const LatentShape & shape, const std::vector<TimeStep> & steps, int n_steps, Node prompt,
-                            Node target, int n_sequences, const TrajectoryRows & rows, KvStore & kv);
+                            Node target, int n_sequences, const TrajectoryRows & rows, SequenceState & kv);
 
 // One refinement, Equations 4 to 12: appends step t = memory.size() to the trajectory.
 void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const TimeStep & step, const Rows & memory_rows, KvStore & kv, Trajectory & trajectory);
+                 const TimeStep & step, const Rows & memory_rows, SequenceState & kv, Trajectory & trajectory);
 
 } // namespace penelope

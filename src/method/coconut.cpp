@@ -6,7 +6,7 @@ namespace penelope {
 
 CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences,
                              const Rows & first, const Queries & first_kept, const std::vector<Rows> & thought_rows,
-                             KvStore & kv) {
+                             SequenceState & kv) {
     const int     n_layer = model.config.n_layer;
     const size_t  n_steps = thought_rows.size();
     const Queries none{}; // nothing is read from the row that comes last
@@ -45,6 +45,7 @@ CoconutMethod::Built & CoconutMethod::run(Context & context, const std::vector<P
         const int      n_all  = int(tokens.size());
         first.push_back(stretch(stream, n_done[size_t(i)], n_all - n_done[size_t(i)]));
         starts.push_back(stretch(stream, n_all, 1));
+        first.back().to = starts.back().from = Hold::anchor; // the end of the prompt, for a later prompt to go on from
         for (int t = 1; t <= n_steps; t++) {
             thoughts[size_t(t - 1)].push_back(stretch(stream, n_all + t, 1));
         }

@@ -37,6 +37,6 @@ class CoconutMethod : public Method {
 // one start row per sequence; thought_rows: one Rows of n rows per thought. Appends K/V of every row but the end row's.
 CoconutPasses coconut_passes(Graph & g, const Backbone & model, Node prompt, Node start_row, int n_sequences,
                              const Rows & first, const Queries & first_kept, const std::vector<Rows> & thought_rows,
-                             KvStore & kv);
+                             SequenceState & kv);
 
 } // namespace penelope

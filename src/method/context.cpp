@@ -10,7 +10,7 @@ constexpr size_t kMaxGraphs = 32; // a graph without its workspace takes about a
 
 Context::Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options)
     : model_(model), options_(options), backend_(device, options.n_threads),
-      cache_(model.config, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {
+      cache_(model, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {
     options_.n_threads = backend_.n_threads();
 }
 

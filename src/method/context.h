@@ -37,7 +37,7 @@ class Context {
     const Backend &        backend() const { return backend_; }
     Backend &              backend() { return backend_; }
     const ContextOptions & options() const { return options_; }
-    KvCache &              cache() { return cache_; }
+    SequenceCache &        cache() { return cache_; }
     int                    n_rows() const { return options_.n_rows; }
 
     // The graph kept under `key`, else the one `make` builds. The least recently used ones are dropped.
@@ -68,7 +68,7 @@ class Context {
     const Backbone & model_;
     ContextOptions   options_;
     Backend          backend_;
-    KvCache          cache_;
+    SequenceCache    cache_;
     Workspace        workspace_;
     std::list<Kept>  graphs_; // most recently used first
     int64_t          n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;

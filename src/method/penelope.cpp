@@ -38,7 +38,7 @@ TrajectoryRows rows_of(TrajectoryGraph & built, int n_sequences) {
     return rows;
 }
 
-void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & context, const KvCache & cache,
+void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & context, const SequenceCache & cache,
                  const LatentShape & shape) {
     set_node(built.ids, p.ids);
     built.all->fill(p.all(), &cache);

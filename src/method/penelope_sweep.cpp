@@ -113,7 +113,16 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
     }
     const std::vector<int> applications = shared.applications;
 
+    // Layers below the interval stand after the interface already; decoding an answer moves them on.
+    const std::vector<int> n_rows = rows_after(fresh, shape_);
+    for (size_t i = 0; i < prompts.size(); i++) {
+        context.cache().restore(int(i), 0);
+        context.cache().keep(int(i), n_rows[i], Hold::tip);
+    }
     for (int k : steps) {
+        for (size_t i = 0; i < prompts.size(); i++) {
+            context.cache().restore(int(i), n_rows[i]);
+        }
         FinalGraph & built = context.graph<FinalGraph>(p.key("penelope-final", 0),
                                                        [&]() { return build_final(context, shape_, p, bucket == 1); });
         context.prepare(built);
@@ -125,7 +134,7 @@ void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompt
 
         Filled filled;
         filled.logits             = get_rows(built.logits);
-        filled.n_rows             = rows_after(fresh, shape_);
+        filled.n_rows             = n_rows;
         filled.layer_applications = ahead + applications[size_t(k)] + built.graph.n_layer_applications();
         answer(k, filled);
     }

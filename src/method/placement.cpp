@@ -13,7 +13,8 @@ std::vector<Stretch> Placement::all() const {
 std::string Placement::key(const char * kind, int n_steps) const {
     std::string text = std::string(kind) + std::to_string(n_steps);
     for (const Stretch & s : prompts) {
-        text += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv);
+        text += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv) +
+                (s.n_real < s.count ? "p" : "");
     }
     return text;
 }
@@ -37,9 +38,10 @@ Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_
         const int      n_left = n_all - n_done[i];
         const int      padded = (n_left + bucket - 1) / bucket * bucket;
         const int      n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
-        p.prompts.push_back({ stream, n_done[i], padded, n_seen, n_left });
-        p.interfaces.push_back({ stream, n_all, n_inter, n_seen + n_inter, n_inter });
-        p.memory.push_back({ stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory });
+        p.prompts.push_back({ stream, n_done[i], padded, n_seen, n_left, Hold::tip, Hold::anchor });
+        p.interfaces.push_back({ stream, n_all, n_inter, n_seen + n_inter, n_inter, Hold::anchor, Hold::tip });
+        p.memory.push_back(
+            { stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory, Hold::anchor, Hold::none });
         p.last.push_back({ stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1 });
         p.ids.insert(p.ids.end(), tokens.begin() + n_done[i], tokens.end());
         p.ids.resize(p.ids.size() + size_t(padded - n_left), 0);

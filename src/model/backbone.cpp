@@ -1,23 +1,85 @@
 #include "model/backbone.h"
 
 #include "graph/checkpoint.h"
-#include "model/layer_llama.h"
-
-#include <memory>
 
 namespace penelope {
 
-Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, KvStore & kv,
-                const Queries * queries) {
+Backbone make_backbone(const ModelConfig & config) {
+    const Architecture & arch = get_architecture(config);
+    Backbone             model;
+    model.config = config;
+    for (int il = 0; il < config.n_layer; il++) {
+        model.layers.push_back(arch.make_layer(config, il));
+    }
+    model.rope.n_dims     = config.n_rope();
+    model.rope.mode       = arch.rope_mode;
+    model.rope.freq_base  = config.rope_base;
+    model.rope.n_ctx_orig = config.n_ctx_train;
+    return model;
+}
+
+std::vector<TensorSpec> tensors_of(Backbone & model) {
+    const ModelConfig &  c    = model.config;
+    const Architecture & arch = get_architecture(c);
+    TensorTable          table(arch.norms);
+    if (arch.scaled_rope) {
+        TensorSpec & factors = table.vector(model.rope.factors, "rope_freqs.weight", "", { c.n_rope() / 2 });
+        factors.role         = TensorRole::constant;
+        factors.is_optional  = true;
+    }
+    table.table(model.embedding, "token_embd", "model.embed_tokens", c.n_embd, c.n_vocab);
+    for (int il = 0; il < c.n_layer; il++) {
+        const std::string number = std::to_string(il);
+        table.set_prefix("blk." + number + ".", "model.layers." + number + ".");
+        model.layers[size_t(il)]->list(c, table);
+    }
+    table.set_prefix("", "");
+    table.norm(model.output_norm, "output_norm", "model.norm", c.n_embd);
+    table.matrix(model.head, "output", "lm_head", c.n_embd, c.n_vocab).is_optional = true;
+    return table.take();
+}
+
+std::vector<TensorSpec> tensors_of(const ModelConfig & config) {
+    Backbone                model   = make_backbone(config);
+    std::vector<TensorSpec> tensors = tensors_of(model);
+    for (TensorSpec & tensor : tensors) {
+        tensor.node   = nullptr;
+        tensor.linear = nullptr;
+    }
+    return tensors;
+}
+
+int64_t n_recurrent(const Backbone & model) {
+    int64_t n = 0;
+    for (const auto & layer : model.layers) {
+        for (int64_t part : layer->state(model.config).recurrent) {
+            n += part;
+        }
+    }
+    return n;
+}
+
+size_t kv_bytes_per_row(const Backbone & model, ggml_type type) {
+    size_t n = 0;
+    for (const auto & layer : model.layers) {
+        n += layer->state(model.config).keeps_kv ? 2 * ggml_row_size(type, model.config.n_embd_kv()) : 0;
+    }
+    return n;
+}
+
+Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows,
+                SequenceState & state, const Queries * queries) {
     for (int il = first; il < last; il++) {
-        const Queries * kept = il == last - 1 ? queries : nullptr;
+        const Layer &   layer = *model.layers[size_t(il)];
+        const Queries * kept  = il == last - 1 ? queries : nullptr;
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
             const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
-            x              = checkpoint(
-                             g, [&g, &model, il, x, rows, &kv, own]() { return llama_layer(g, model, il, x, rows, kv, own.get()); });
+            x              = checkpoint(g, [&g, &model, &layer, il, x, rows, &state, own]() {
+                return layer.build(g, { model.config, model.rope, il, rows, state, own.get() }, x);
+            });
         } else {
-            x = llama_layer(g, model, il, x, rows, kv, kept);
+            x = layer.build(g, { model.config, model.rope, il, rows, state, kept }, x);
         }
         if (x) {
             g.expand(x);

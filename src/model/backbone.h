@@ -4,36 +4,39 @@
 // inference and training alike.
 #pragma once
 
-#include "graph/ops.h"
-#include "model/config.h"
-#include "model/kv.h"
-#include "model/rows.h"
+#include "arch/architecture.h"
 
+#include <memory>
 #include <vector>
 
 namespace penelope {
 
-struct LlamaLayer {
-    Node   attn_norm; // [n_embd]
-    Linear q, k, v, o;
-    Node   ffn_norm; // [n_embd]
-    Linear gate, up, down;
+struct Backbone {
+    ModelConfig                         config;
+    Node                                embedding = nullptr; // [n_embd, n_vocab]
+    std::vector<std::unique_ptr<Layer>> layers;
+    Node                                output_norm = nullptr; // [n_embd]
+    Linear                              head;                  // [n_embd, n_vocab]
+    RopeParams                          rope;
+    bool recompute = false; // training: layers are computed again in the backward instead of kept
 };
 
-struct Backbone {
-    ModelConfig             config;
-    Node                    embedding = nullptr; // [n_embd, n_vocab]
-    std::vector<LlamaLayer> layers;
-    Node                    output_norm = nullptr; // [n_embd]
-    Linear                  head;                  // [n_embd, n_vocab]
-    RopeParams              rope;
-    bool                    recompute = false; // training: layers are computed again in the backward instead of kept
-};
+// The layers of this architecture and shape, without weights.
+Backbone make_backbone(const ModelConfig & config);
+
+// Every tensor of the model, in the order of a file: ends and layers. `node` and `linear` point into the model.
+std::vector<TensorSpec> tensors_of(Backbone & model);
+// The same for those who only want names and shapes; they point nowhere.
+std::vector<TensorSpec> tensors_of(const ModelConfig & config);
+
+// Floats of recurrent state per sequence, and bytes of keys and values per row.
+int64_t n_recurrent(const Backbone & model);
+size_t  kv_bytes_per_row(const Backbone & model, ggml_type type);
 
 // F_[first:last): the residual stream x [n_embd, n_rows] through layers first..last-1. Keys and values go to and come from
 // `kv`. With `queries`, the last layer computes only keys and values at the other rows, and the result has the kept rows
 // alone (null when none are kept). Each layer is counted as one sequential application.
-Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, KvStore & kv,
+Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, SequenceState & kv,
                 const Queries * queries = nullptr);
 
 Node final_norm(Graph & g, const Backbone & model, Node x);

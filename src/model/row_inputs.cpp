@@ -6,11 +6,12 @@ namespace penelope {
 
 RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact) {
     for (const Stretch & s : stretches) {
-        const bool hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
-        Node       mask          = hides_nothing ? nullptr
-                                                 : g.input(name + ".mask." + std::to_string(rows_.segments.size()), GGML_TYPE_F16,
-                                                           s.n_kv, s.count);
-        rows_.segments.push_back({ n_rows_, s.count, s.stream, s.row, s.n_kv, mask });
+        const std::string number        = std::to_string(rows_.segments.size());
+        const bool        hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
+        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + number, GGML_TYPE_F16, s.n_kv, s.count);
+        rows_.segments.push_back(
+            { n_rows_, s.count, s.stream, s.row, s.n_kv, mask, s.from, s.to,
+              s.n_real < s.count ? g.input(name + ".n_real." + number, GGML_TYPE_F32, 1) : nullptr });
         n_rows_ += s.count;
     }
     rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
@@ -33,7 +34,7 @@ Rows RowInputs::part(Graph & g, int first, int count) const {
     return part;
 }
 
-void RowInputs::fill(const std::vector<Stretch> & stretches, const KvCache * cache) const {
+void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache * cache) const {
     const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
     std::vector<int32_t>     positions;
     std::vector<int64_t>     cache_rows;
@@ -45,6 +46,9 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const KvCache * cac
             cache_rows.push_back(!cache         ? 0
                                  : r < s.n_real ? cache->cache_row(s.stream, s.row + r)
                                                 : cache->spare_row(s.stream));
+        }
+        if (Node node = rows_.segments[i].n_real) {
+            set_node(node, std::vector<float>{ float(s.n_real) });
         }
         if (Node node = rows_.segments[i].mask) {
             mask.assign(size_t(s.n_kv) * size_t(s.count), hidden);

@@ -2,8 +2,8 @@
 // the graph is built; fill() gives the numbers of the questions at hand.
 #pragma once
 
-#include "model/kv.h"
-#include "model/rows.h"
+#include "arch/rows.h"
+#include "model/sequence_cache.h"
 
 #include <string>
 #include <vector>
@@ -17,11 +17,13 @@ struct Stretch {
     int count;  // rows in the graph
     int n_kv;   // places looked at, at least row + count unless padded
     int n_real; // rows that are not padding
+    // Which recurrent state it goes on from and where it leaves its own; see arch/sequence_state.h.
+    Hold from = Hold::tip, to = Hold::tip;
 };
 
 // A stretch without padding.
 inline Stretch stretch(int stream, int row, int count) {
-    return { stream, row, count, row + count, count };
+    return { stream, row, count, row + count, count, Hold::tip, Hold::tip };
 }
 
 class RowInputs {
@@ -36,7 +38,7 @@ class RowInputs {
     Rows part(Graph & g, int first, int count) const;
 
     // Same counts and n_kv as at construction. cache: null when keys and values are nodes.
-    void fill(const std::vector<Stretch> & stretches, const KvCache * cache) const;
+    void fill(const std::vector<Stretch> & stretches, const SequenceCache * cache) const;
 
   private:
     Rows rows_;

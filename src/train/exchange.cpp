@@ -1,9 +1,5 @@
 #include "train/exchange.h"
 
-#include "convert/llama_layout.h"
-
-#include <algorithm>
-
 namespace penelope {
 
 namespace {
@@ -20,37 +16,49 @@ Half split(const std::string & parameter) {
 
 } // namespace
 
-std::string exchange_name(const std::string & parameter) {
-    const Half          half   = split(parameter);
-    uint32_t            layer  = 0;
-    const LlamaModule * module = find_gguf_module(half.base, layer);
-    if (!module) {
-        return half.base == "token_embd.weight"    ? "model.embed_tokens.weight"
-               : half.base == "output_norm.weight" ? "model.norm.weight"
-               : half.base == "output.weight"      ? "lm_head.weight"
-                                                   : parameter;
+Exchange::Exchange(const ModelConfig & config) {
+    for (TensorSpec & spec : tensors_of(config)) {
+        const std::string name = spec.gguf;
+        tensors_[name]         = std::move(spec);
     }
-    const std::string name = hf_tensor_name(*module, layer); // ends in ".weight"
+}
+
+std::string Exchange::name(const std::string & parameter) const {
+    const Half half  = split(parameter);
+    const auto found = tensors_.find(half.base);
+    if (found == tensors_.end() || found->second.hf.empty()) {
+        return parameter;
+    }
+    const std::string & name = found->second.hf;
     if (half.suffix.empty()) {
         return name;
     }
     return name.substr(0, name.rfind('.')) + (half.suffix == ".lora_a" ? ".lora_A.weight" : ".lora_B.weight");
 }
 
-std::vector<float> exchange_values(const std::string & parameter, const ModelConfig & config,
-                                   std::vector<float> values) {
-    const Half          half   = split(parameter);
-    uint32_t            layer  = 0;
-    const LlamaModule * module = find_gguf_module(half.base, layer);
-    if (!module || module->order == RowOrder::same || half.suffix == ".lora_a") {
+std::vector<float> Exchange::values(const std::string & parameter, std::vector<float> values) const {
+    const Half half  = split(parameter);
+    const auto found = tensors_.find(half.base);
+    if (found == tensors_.end()) {
         return values;
     }
-    const int64_t      n_rows = module->order == RowOrder::query_heads ? config.n_embd_q() : config.n_embd_kv();
-    const int64_t      width  = int64_t(values.size()) / n_rows;
+    // A reads what the weight reads, B writes what it writes.
+    const TensorSpec & spec    = found->second;
+    const bool         is_a    = half.suffix == ".lora_a";
+    const bool         is_b    = half.suffix == ".lora_b";
+    const TensorOrder  rows    = is_a ? TensorOrder() : spec.rows;
+    const TensorOrder  columns = is_b ? TensorOrder() : spec.columns;
+    const int64_t      n_rows  = is_a ? int64_t(values.size()) / spec.ne[0] : spec.ne.back();
+    const int64_t      width   = int64_t(values.size()) / n_rows;
+    if (rows.is_same() && columns.is_same()) {
+        return values;
+    }
     std::vector<float> ordered(values.size());
     for (int64_t row = 0; row < n_rows; row++) {
-        const int64_t from = gguf_row_of_hf_row(row, uint32_t(config.head_dim));
-        std::copy_n(values.begin() + ptrdiff_t(from * width), width, ordered.begin() + ptrdiff_t(row * width));
+        for (int64_t column = 0; column < width; column++) {
+            ordered[size_t(row * width + column)] =
+                values[size_t(rows.gguf_of_hf(row) * width + columns.gguf_of_hf(column))];
+        }
     }
     return ordered;
 }

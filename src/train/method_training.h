@@ -2,9 +2,9 @@
 // nobody says, and what the comparison of methods fixes for it. The trainer asks here and never by name.
 #pragma once
 
+#include "arch/config.h"
 #include "latent/load_modules.h"
 #include "latent/method_format.h"
-#include "model/config.h"
 #include "train/objective.h"
 
 #include <memory>

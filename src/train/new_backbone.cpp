@@ -7,6 +7,7 @@
 #include "convert/metadata.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
+#include "model/backbone.h"
 #include "text/tokenizer_data.h"
 
 #include <toml++/toml.h>
@@ -21,41 +22,19 @@ namespace {
 
 constexpr float kRmsEps = 1e-5f;
 
-struct NewTensor {
-    std::string          name;
-    std::vector<int64_t> ne;
-    double               deviation; // 0: all ones
-};
-
 // Entries deviate by 1 / sqrt(n_in), so that a row of norm sqrt(n_in) makes outputs of size one whatever the width: a constant fit for
 // wide models leaves a narrow one almost without signal, and it takes four times as many updates to learn to copy. What writes into
 // the residual stream is smaller by sqrt(2 n_layer), the number of writers.
-std::vector<NewTensor> tensors_of(const NewBackbone & shape) {
-    const ModelConfig &    c        = shape.config;
-    const int64_t          d        = c.n_embd;
-    const double           residual = 1.0 / std::sqrt(2.0 * c.n_layer);
-    std::vector<NewTensor> tensors;
-    const auto             matrix = [&](const std::string & name, int64_t n_in, int64_t n_out, double scale = 1.0) {
-        tensors.push_back({ name, { n_in, n_out }, scale / std::sqrt(double(n_in)) });
-    };
-    const auto norm = [&](const std::string & name) { tensors.push_back({ name, { d }, 0 }); };
+double deviation(const TensorSpec & tensor, const ModelConfig & c) {
+    return (tensor.writes_residual ? 1.0 / std::sqrt(2.0 * c.n_layer) : 1.0) / std::sqrt(double(tensor.ne[0]));
+}
 
-    matrix("token_embd.weight", d, c.n_vocab);
-    for (int il = 0; il < c.n_layer; il++) {
-        const std::string p = "blk." + std::to_string(il) + ".";
-        norm(p + "attn_norm.weight");
-        matrix(p + "attn_q.weight", d, c.n_embd_q());
-        matrix(p + "attn_k.weight", d, c.n_embd_kv());
-        matrix(p + "attn_v.weight", d, c.n_embd_kv());
-        matrix(p + "attn_output.weight", c.n_embd_q(), d, residual);
-        norm(p + "ffn_norm.weight");
-        matrix(p + "ffn_gate.weight", d, c.n_ff);
-        matrix(p + "ffn_up.weight", d, c.n_ff);
-        matrix(p + "ffn_down.weight", c.n_ff, d, residual);
-    }
-    norm("output_norm.weight");
-    if (!shape.tied) {
-        matrix("output.weight", d, c.n_vocab);
+std::vector<TensorSpec> tensors_of_new(const ModelConfig & c) {
+    std::vector<TensorSpec> tensors;
+    for (TensorSpec & tensor : tensors_of(c)) {
+        if (!tensor.is_optional || (tensor.gguf == "output.weight" && !c.tied)) {
+            tensors.push_back(std::move(tensor));
+        }
     }
     return tensors;
 }
@@ -151,7 +130,7 @@ NewBackbone read_backbone_shape(const std::string & path) {
     c.n_ctx_train   = table.integer("context", std::nullopt, 8, 1 << 20);
     c.rope_base     = float(table.number("rope-base", 10000.0, 1.0, 1e9));
     c.rms_eps       = kRmsEps;
-    shape.tied      = table.flag("tied", true);
+    c.tied          = table.flag("tied", true);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
         table.fail("heads", "a number that cuts the width into even parts");
@@ -165,41 +144,31 @@ NewBackbone read_backbone_shape(const std::string & path) {
 }
 
 void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::string & path) {
-    const ModelConfig &          c       = shape.config;
-    const std::vector<NewTensor> tensors = tensors_of(shape);
-    const auto                   key     = [](const char * name) { return keys::arch("llama", name); };
-    uint64_t                     n       = 0;
-    GgufWriter                   writer(path, true);
-    for (const NewTensor & tensor : tensors) {
-        writer.add_tensor(tensor.name, GGML_TYPE_F32, tensor.ne);
+    const ModelConfig &           c       = shape.config;
+    const std::vector<TensorSpec> tensors = tensors_of_new(c);
+    uint64_t                      n       = 0;
+    GgufWriter                    writer(path, true);
+    for (const TensorSpec & tensor : tensors) {
+        writer.add_tensor(tensor.gguf, GGML_TYPE_F32, tensor.ne);
         n += n_elements(tensor.ne);
     }
     FileMetadata metadata;
     metadata.name = c.name;
     write_metadata(writer, metadata, "model", n);
-    writer.set_str(keys::general_architecture, c.architecture);
     writer.set_u32(keys::general_file_type, 0);
-    writer.set_u32(key(keys::block_count), uint32_t(c.n_layer));
-    writer.set_u32(key(keys::context_length), uint32_t(c.n_ctx_train));
-    writer.set_u32(key(keys::embedding_length), uint32_t(c.n_embd));
-    writer.set_u32(key(keys::feed_forward_length), uint32_t(c.n_ff));
-    writer.set_u32(key(keys::head_count), uint32_t(c.n_head));
-    writer.set_u32(key(keys::head_count_kv), uint32_t(c.n_head_kv));
-    writer.set_f32(key(keys::layer_norm_rms_epsilon), c.rms_eps);
-    writer.set_f32(key(keys::rope_freq_base), c.rope_base);
-    writer.set_u32(key(keys::rope_dimension_count), uint32_t(c.head_dim));
-    writer.set_u32(key(keys::vocab_size), uint32_t(c.n_vocab));
+    write_model_config(writer, c);
     write_tokenizer_data(writer, byte_level_vocabulary());
     writer.begin_data();
-    for (const NewTensor & tensor : tensors) {
-        std::vector<float> values(size_t(n_elements(tensor.ne)), 1.0f);
-        Rng                rng(seed, stream_id(tensor.name));
-        if (tensor.deviation > 0) {
+    for (const TensorSpec & tensor : tensors) {
+        const bool         is_random = tensor.role != TensorRole::vector;
+        std::vector<float> values(size_t(n_elements(tensor.ne)), tensor.start);
+        Rng                rng(seed, stream_id(tensor.gguf));
+        if (is_random) {
             for (float & value : values) {
-                value = float(tensor.deviation * rng.normal());
+                value = float(deviation(tensor, c) * rng.normal());
             }
         }
-        writer.write_tensor(tensor.name, values.data(), values.size() * sizeof(float));
+        writer.write_tensor(tensor.gguf, values.data(), values.size() * sizeof(float));
     }
     writer.finish();
 }

@@ -1,7 +1,7 @@
-// A small Llama backbone made from nothing: shape from a TOML file, byte-level vocabulary, random weights.
+// A small backbone made from nothing: shape from a TOML file, byte-level vocabulary, random weights.
 #pragma once
 
-#include "model/config.h"
+#include "arch/config.h"
 
 #include <cstdint>
 #include <string>
@@ -10,14 +10,13 @@ namespace penelope {
 
 struct NewBackbone {
     ModelConfig config; // n_vocab is that of the byte-level vocabulary
-    bool        tied = true;
 };
 
 // Keys: name, layers, width, heads, kv-heads (default: heads), ffn, context, rope-base (default 10000), tied (default true).
 // Throws Error(format) naming the key that is missing, unknown or out of range.
 NewBackbone read_backbone_shape(const std::string & path);
 
-// Weights normal with deviation 0.02, those that write into the residual stream divided by sqrt(2 layers); norms one. The file
+// Weights normal with deviation 1/sqrt(n_in), those that write into the residual stream divided by sqrt(2 layers); norms one. The file
 // is a plain backbone that llama.cpp loads. Replaces `path`.
 void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::string & path);
 

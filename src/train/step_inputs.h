@@ -18,7 +18,7 @@ class StepInputs {
     Node              matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values);
 
     // Keys and values of the sequences, there until the graph is built, its backward included.
-    KvNodes & kv() { return kv_; }
+    SequenceNodes & kv() { return kv_; }
 
     void fill() const;
 
@@ -27,7 +27,7 @@ class StepInputs {
         std::unique_ptr<RowInputs> inputs;
         std::vector<Stretch>       stretches;
     };
-    KvNodes                                            kv_;
+    SequenceNodes                                      kv_;
     std::vector<RowsInput>                             rows_;
     std::vector<std::pair<Node, std::vector<int32_t>>> indices_;
     std::vector<std::pair<Node, std::vector<float>>>   matrices_;

@@ -40,27 +40,19 @@ bool is_module_matrix(const TensorShape & tensor) {
 } // namespace
 
 void for_each_projection(Backbone & model, const std::function<void(Linear & layer)> & visit) {
-    for (LlamaLayer & layer : model.layers) {
-        for (Linear * projection : { &layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down }) {
-            visit(*projection);
+    for (const TensorSpec & spec : tensors_of(model)) {
+        if (spec.role == TensorRole::projection) {
+            visit(*spec.linear);
         }
     }
 }
 
-void for_each_weight(Backbone & model, const std::function<void(Node & node)> & visit) {
-    visit(model.embedding);
-    for (LlamaLayer & layer : model.layers) {
-        visit(layer.attn_norm);
-        visit(layer.ffn_norm);
-    }
-    for_each_projection(model, [&](Linear & projection) {
-        visit(projection.weight);
-        if (projection.bias) {
-            visit(projection.bias);
+void for_each_weight(Backbone & model, const std::function<void(const TensorSpec & spec)> & visit) {
+    for (const TensorSpec & spec : tensors_of(model)) {
+        if (*spec.node && spec.role != TensorRole::constant) {
+            visit(spec);
         }
-    });
-    visit(model.output_norm);
-    visit(model.head.weight);
+    }
 }
 
 TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay) {
@@ -93,17 +85,11 @@ std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay) {
     TrainableGroup        matrices{ { "weights", decay, {} }, RateKind::backbone };
     TrainableGroup        rest{ { "embedding and norms", 0.0, {} }, RateKind::backbone };
     std::set<std::string> seen; // a tied head is the embedding
-    for_each_weight(model, [&](Node & node) {
-        const std::string name = ggml_get_name(node);
-        if (!seen.insert(name).second) {
-            return;
+    for_each_weight(model, [&](const TensorSpec & spec) {
+        const std::string name = ggml_get_name(*spec.node);
+        if (seen.insert(name).second) {
+            (spec.is_matrix() ? matrices : rest).parameters.parameters.push_back({ name, spec.ne });
         }
-        const bool           is_matrix = node->ne[1] > 1 && node != model.embedding;
-        std::vector<int64_t> ne{ node->ne[0] };
-        if (ggml_n_dims(node) > 1) {
-            ne.push_back(node->ne[1]);
-        }
-        (is_matrix ? matrices : rest).parameters.parameters.push_back({ name, ne });
     });
     return { matrices, rest };
 }

@@ -21,10 +21,10 @@ struct TrainableGroup {
     RateKind       rate;
 };
 
-// The q, k, v, o, gate, up and down projections of all layers: calls visit(linear).
+// The projections that LoRA adapts, of all layers: calls visit(linear).
 void for_each_projection(Backbone & model, const std::function<void(Linear & layer)> & visit);
-// Every weight of the backbone: calls visit(node). A tied head is visited like any other.
-void for_each_weight(Backbone & model, const std::function<void(Node & node)> & visit);
+// Every weight of the backbone, the embedding before a head that is tied to it: calls visit(spec), whose node is set.
+void for_each_weight(Backbone & model, const std::function<void(const TensorSpec & spec)> & visit);
 
 // rank(layer): of the pair for that projection.
 TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay);

@@ -70,6 +70,7 @@ TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
     optimizer_ = std::make_unique<Optimizer>(backend, groups);
     set_initial_values();
     connect();
+    choose_loss_scale();
     if (choice.keep_transposes && !choice.full) {
         keep_transposes();
     }
@@ -167,11 +168,12 @@ void TrainedModel::connect() {
     dropout_            = { choice_.dropout, choice_.seed, 0 };
     backbone_.recompute = choice_.recompute;
     if (choice_.full) {
-        for_each_weight(backbone_, [&](Node & node) { node = optimizer_->parameter(ggml_get_name(node)); });
+        for_each_weight(
+            backbone_, [&](const TensorSpec & spec) { *spec.node = optimizer_->parameter(ggml_get_name(*spec.node)); });
     } else {
         std::set<std::string> seen;
-        for_each_weight(backbone_, [&](Node & node) {
-            n_frozen_ += seen.insert(ggml_get_name(node)).second ? ggml_nelements(node) : 0;
+        for_each_weight(backbone_, [&](const TensorSpec & spec) {
+            n_frozen_ += seen.insert(ggml_get_name(*spec.node)).second ? ggml_nelements(*spec.node) : 0;
         });
         for_each_projection(backbone_, [&](Linear & layer) {
             const std::string name = ggml_get_name(layer.weight);
@@ -191,8 +193,11 @@ void TrainedModel::connect() {
 // (bench/backward_linear.cpp) and, with a scaled loss, adds an error of 3e-4 to a gradient.
 void TrainedModel::keep_transposes() {
     std::vector<Linear *> layers;
-    for_each_projection(backbone_, [&](Linear & layer) { layers.push_back(&layer); });
-    layers.push_back(&backbone_.head);
+    for (const TensorSpec & spec : tensors_of(backbone_)) {
+        if (spec.is_matrix()) {
+            layers.push_back(spec.linear);
+        }
+    }
     for (Linear * layer : layers) {
         const ggml_type type = layer->weight->type == GGML_TYPE_F32 ? GGML_TYPE_F32 : GGML_TYPE_F16;
         layer->transposed    = transposes_.add_empty(std::string(ggml_get_name(layer->weight)) + ".transposed", type,
@@ -210,9 +215,11 @@ void TrainedModel::keep_transposes() {
     }
 }
 
-float TrainedModel::loss_scale() const {
+void TrainedModel::choose_loss_scale() {
     constexpr float kScale = 4096.0f;
-    return backbone_.layers.front().q.weight->type == GGML_TYPE_F32 ? 1.0f : kScale;
+    for_each_projection(backbone_, [&](const Linear & layer) {
+        loss_scale_ = layer.weight->type == GGML_TYPE_F32 ? loss_scale_ : kScale;
+    });
 }
 
 } // namespace penelope

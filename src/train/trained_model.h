@@ -49,13 +49,14 @@ class TrainedModel {
     int64_t                             n_frozen() const { return n_frozen_; }
     size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
     // What to multiply the loss with so that small gradients survive products with weights of 16 bits.
-    float loss_scale() const;
+    float loss_scale() const { return loss_scale_; }
 
   private:
     void take_init();
     void make_groups();
     void set_initial_values();
     void connect();
+    void choose_loss_scale();
     void keep_transposes();
 
     ModelChoice                       choice_;
@@ -70,7 +71,8 @@ class TrainedModel {
     ModuleNodes                       modules_;
     std::unique_ptr<Objective>        objective_;
     Dropout                           dropout_;
-    int64_t                           n_frozen_ = 0;
+    int64_t                           n_frozen_   = 0;
+    float                             loss_scale_ = 1.0f;
 };
 
 } // namespace penelope

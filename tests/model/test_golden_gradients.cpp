@@ -23,7 +23,7 @@ namespace {
 // Relative to the largest element of a tensor's gradient: F32 against F32 in another order of summation.
 constexpr double kTolerance = 1e-3;
 
-const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
+const std::vector<std::string> & kCases = test::kTrajectoryCases;
 
 double largest(const std::vector<float> & values) {
     double most = 0.0;
@@ -45,14 +45,14 @@ double largest_difference(const std::vector<float> & a, const std::vector<float>
 
 // Every gradient the optimizer holds against "<prefix><name>" of the file, and no tensor of the file left out.
 void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix) {
-    size_t n_compared = 0;
+    const Exchange exchange(model.backbone().config);
+    size_t         n_compared = 0;
     for (const TrainableGroup & group : model.groups()) {
         for (const auto & parameter : group.parameters.parameters) {
-            const std::string name = exchange_name(parameter.name);
+            const std::string name = exchange.name(parameter.name);
             CAPTURE(name);
             const auto reference = expected.read_f32(prefix + name);
-            const auto found =
-                exchange_values(parameter.name, model.backbone().config, model.optimizer().gradient(parameter.name));
+            const auto found     = exchange.values(parameter.name, model.optimizer().gradient(parameter.name));
             CHECK(largest_difference(found, reference) <= kTolerance * largest(reference));
             n_compared++;
         }
@@ -132,15 +132,15 @@ TEST_CASE("four updates of AdamW") {
         }
 
         // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
-        size_t n_tensor = 0;
+        const Exchange exchange(model.backbone().config);
+        size_t         n_tensor = 0;
         for (const TrainableGroup & group : model.groups()) {
             const double rate = recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"];
             for (const auto & parameter : group.parameters.parameters) {
                 CAPTURE(parameter.name);
-                const ModelConfig & config   = model.backbone().config;
-                const auto          gradient = exchange_values(parameter.name, config, first_gradients[n_tensor++]);
-                const auto found = exchange_values(parameter.name, config, model.optimizer().values(parameter.name));
-                const auto reference = golden.tensor("after." + exchange_name(parameter.name));
+                const auto gradient  = exchange.values(parameter.name, first_gradients[n_tensor++]);
+                const auto found     = exchange.values(parameter.name, model.optimizer().values(parameter.name));
+                const auto reference = golden.tensor("after." + exchange.name(parameter.name));
                 REQUIRE(found.size() == reference.size());
                 const double tiny  = kTolerance * largest(gradient);
                 size_t       n_far = 0, n_clear = 0;

@@ -20,6 +20,11 @@
 
 namespace penelope::test {
 
+// Cases with Penelope's modules, whatever their architecture.
+inline const std::vector<std::string> kTrajectoryCases{
+    "last", "middle", "full", "overwrite", // llama
+};
+
 class GoldenCase {
   public:
     explicit GoldenCase(const std::string & name)

@@ -20,24 +20,21 @@ int64_t n_parameters(const TrainableGroup & group) {
 } // namespace
 
 TEST_CASE("the paper's counts of trained parameters") {
-    constexpr int          n_layer = 16, d = 2048, d_kv = 512, d_ff = 8192;
-    const ggml_context_ptr ctx        = new_tensor_context(n_layer * 7);
-    const auto             projection = [&](int64_t n_in, int64_t n_out) {
-        Linear layer;
-        layer.weight = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F16, n_in, n_out);
-        return layer;
-    };
-    Backbone model;
-    for (int il = 0; il < n_layer; il++) {
-        LlamaLayer layer{};
-        layer.q    = projection(d, d);
-        layer.k    = projection(d, d_kv);
-        layer.v    = projection(d, d_kv);
-        layer.o    = projection(d, d);
-        layer.gate = projection(d, d_ff);
-        layer.up   = projection(d, d_ff);
-        layer.down = projection(d_ff, d);
-        model.layers.push_back(layer);
+    constexpr int d = 2048;
+    ModelConfig   c;
+    c.architecture               = "llama";
+    c.n_layer                    = 16;
+    c.n_embd                     = d;
+    c.n_ff                       = 8192;
+    c.n_head                     = 32;
+    c.n_head_kv                  = 8;
+    c.head_dim                   = 64;
+    Backbone               model = make_backbone(c);
+    const ggml_context_ptr ctx   = new_tensor_context(size_t(c.n_layer) * 7);
+    for (const TensorSpec & spec : tensors_of(model)) {
+        if (spec.role == TensorRole::projection) {
+            *spec.node = ggml_new_tensor_2d(ctx.get(), GGML_TYPE_F16, spec.ne[0], spec.ne[1]);
+        }
     }
     CHECK(n_parameters(lora_group(
               model, [](const Linear &) { return int64_t(16); }, 0.01)) == 11272192);

@@ -1,8 +1,10 @@
-#include "model/config.h"
+#include "arch/config.h"
 
+#include "arch/architecture.h"
 #include "base/error.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
+#include "gguf/writer.h"
 
 namespace penelope {
 
@@ -21,6 +23,8 @@ int bounded(const GgufReader & file, const std::string & key, uint32_t value, ui
     return int(value);
 }
 
+} // namespace
+
 int get_bounded(const GgufReader & file, const std::string & key, uint32_t max) {
     return bounded(file, key, file.get_u32(key), max);
 }
@@ -31,34 +35,29 @@ void require(bool ok, const GgufReader & file, const std::string & what) {
     }
 }
 
-} // namespace
-
 ModelConfig read_model_config(const GgufReader & file) {
     if (file.find_u32(keys::split_count).value_or(1) > 1) {
         throw Error(ErrorKind::unsupported, file.path() + ": is one part of a model split over several files",
                     "join the parts with llama-gguf-split --merge");
     }
-    ModelConfig c;
-    c.architecture = file.get_str(keys::general_architecture);
-    if (c.architecture != "llama") {
-        throw Error(ErrorKind::unsupported,
-                    file.path() + ": general.architecture is '" + c.architecture + "', expected 'llama'",
-                    "supported architectures: llama");
-    }
-    const std::string p = c.architecture + ".";
-    c.name              = file.find_str("general.name").value_or("");
-    c.n_layer           = get_bounded(file, p + "block_count", kMaxLayers);
-    c.n_embd            = get_bounded(file, p + "embedding_length", kMaxWidth);
-    c.n_ff              = get_bounded(file, p + "feed_forward_length", kMaxWidth);
-    c.n_head            = get_bounded(file, p + "attention.head_count", kMaxWidth);
-    c.n_head_kv         = bounded(file, p + "attention.head_count_kv",
-                                  file.find_u32(p + "attention.head_count_kv").value_or(c.n_head), kMaxWidth);
-    c.n_ctx_train       = get_bounded(file, p + "context_length", 1u << 30);
-    c.rms_eps           = file.get_f32(p + "attention.layer_norm_rms_epsilon");
-    c.rope_base         = file.find_f32(p + "rope.freq_base").value_or(10000.0f);
+    ModelConfig          c;
+    const Architecture & arch = get_architecture(file);
+    c.architecture            = arch.name;
+    const std::string p       = c.architecture + ".";
+    c.name                    = file.find_str("general.name").value_or("");
+    c.n_layer                 = get_bounded(file, p + "block_count", kMaxLayers);
+    c.n_embd                  = get_bounded(file, p + "embedding_length", kMaxWidth);
+    c.n_ff                    = get_bounded(file, p + "feed_forward_length", kMaxWidth);
+    c.n_head                  = get_bounded(file, p + "attention.head_count", kMaxWidth);
+    c.n_head_kv               = bounded(file, p + "attention.head_count_kv",
+                                        file.find_u32(p + "attention.head_count_kv").value_or(c.n_head), kMaxWidth);
+    c.n_ctx_train             = get_bounded(file, p + "context_length", 1u << 30);
+    c.rms_eps                 = file.get_f32(p + "attention.layer_norm_rms_epsilon");
+    c.rope_base               = file.find_f32(p + "rope.freq_base").value_or(10000.0f);
 
     const std::string key_length = p + "attention.key_length";
-    if (file.has(key_length)) {
+    c.own_head                   = file.has(key_length);
+    if (c.own_head) {
         c.head_dim = get_bounded(file, key_length, 4096);
     } else {
         require(c.n_embd % c.n_head == 0, file,
@@ -69,9 +68,12 @@ ModelConfig read_model_config(const GgufReader & file) {
     require(!value_length || int(*value_length) == c.head_dim, file,
             p + "attention.value_length differs from the key length, expected " + std::to_string(c.head_dim));
     const auto rope_dims = file.find_u32(p + "rope.dimension_count");
-    require(!rope_dims || int(*rope_dims) == c.head_dim, file,
+    require(!rope_dims || int(*rope_dims) == c.head_dim ||
+                (arch.partial_rotary && *rope_dims > 0 && int(*rope_dims) < c.head_dim && *rope_dims % 2 == 0),
+            file,
             p + "rope.dimension_count is " + std::to_string(rope_dims.value_or(0)) + ", expected " +
-                std::to_string(c.head_dim));
+                (arch.partial_rotary ? "an even number up to " : "") + std::to_string(c.head_dim));
+    c.rope_dims = int(rope_dims.value_or(uint32_t(c.head_dim)));
     require(c.head_dim % 2 == 0, file, "head width " + std::to_string(c.head_dim) + " is odd, expected an even one");
     require(c.n_head % c.n_head_kv == 0, file,
             p + "attention.head_count is not a multiple of " + p + "attention.head_count_kv");
@@ -90,7 +92,34 @@ ModelConfig read_model_config(const GgufReader & file) {
     require(table->ne[1] > 0 && table->ne[1] <= int64_t(kMaxVocab), file,
             "tensor token_embd.weight has an impossible number of rows");
     c.n_vocab = int(table->ne[1]);
+    c.tied    = file.find_tensor("output.weight") == nullptr;
+    if (arch.read_gguf) {
+        arch.read_gguf(file, c);
+    }
     return c;
+}
+
+void write_model_config(GgufWriter & writer, const ModelConfig & c) {
+    const Architecture & arch = get_architecture(c);
+    const auto           key  = [&](const char * name) { return keys::arch(c.architecture, name); };
+    writer.set_str(keys::general_architecture, c.architecture);
+    writer.set_u32(key(keys::block_count), uint32_t(c.n_layer));
+    writer.set_u32(key(keys::context_length), uint32_t(c.n_ctx_train));
+    writer.set_u32(key(keys::embedding_length), uint32_t(c.n_embd));
+    writer.set_u32(key(keys::feed_forward_length), uint32_t(c.n_ff));
+    writer.set_u32(key(keys::head_count), uint32_t(c.n_head));
+    writer.set_u32(key(keys::head_count_kv), uint32_t(c.n_head_kv));
+    if (c.own_head) {
+        writer.set_u32(key(keys::key_length), uint32_t(c.head_dim));
+        writer.set_u32(key(keys::value_length), uint32_t(c.head_dim));
+    }
+    writer.set_f32(key(keys::layer_norm_rms_epsilon), c.rms_eps);
+    writer.set_f32(key(keys::rope_freq_base), c.rope_base);
+    writer.set_u32(key(keys::rope_dimension_count), uint32_t(c.n_rope()));
+    writer.set_u32(key(keys::vocab_size), uint32_t(c.n_vocab));
+    if (arch.write_gguf) {
+        arch.write_gguf(writer, c);
+    }
 }
 
 } // namespace penelope

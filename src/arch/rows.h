@@ -8,6 +8,13 @@
 
 namespace penelope {
 
+// Where a store keeps the recurrent states of a sequence; see arch/sequence_state.h.
+enum class Hold {
+    tip,    // what the newest rows left
+    anchor, // what the prompt left
+    none,   // nowhere: nobody comes back to it
+};
+
 struct Segment {
     int  first; // its first row in the matrix
     int  count;
@@ -15,11 +22,14 @@ struct Segment {
     int  row;    // where its first row stands in the sequence
     int  n_kv;   // rows [0, n_kv) of the sequence are looked at; the mask hides those after its own
     Node mask;   // [n_kv, count] F16 of 0 and -inf; null: all of them are seen
+    Hold from = Hold::tip, to = Hold::tip;
+    // F32 [1], how many rows are no padding: a recurrence has no mask and must not see the others. Null: all of them.
+    Node n_real = nullptr;
 };
 
 struct Rows {
-    Node                 positions  = nullptr; // I32 [n_rows]
-    Node                 cache_rows = nullptr; // I64 [n_rows], where a KvCache stores them; unused by KvNodes
+    Node positions  = nullptr; // I32 [n_rows]
+    Node cache_rows = nullptr; // I64 [n_rows], where a SequenceCache stores them; unused by SequenceNodes
     std::vector<Segment> segments;
 };
 

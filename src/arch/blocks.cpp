@@ -1,0 +1,78 @@
+#include "arch/blocks.h"
+
+#include <cmath>
+
+namespace penelope {
+
+namespace {
+
+// Each head of x [head_dim * n_head, rows] for itself.
+Node norm_heads(Graph & g, Node x, Node weight, int head_dim, float eps) {
+    if (!weight) {
+        return x;
+    }
+    const int64_t n_features = x->ne[0], n_rows = x->ne[1];
+    Node          heads = reshape_rows(g, x, head_dim, n_features / head_dim * n_rows);
+    return reshape_rows(g, rms_norm(g, heads, weight, eps), n_features, n_rows);
+}
+
+} // namespace
+
+Node keep(Graph & g, Node x, const Queries & queries) {
+    return queries.index ? gather_rows(g, x, queries.index) : slice_rows(g, x, queries.first, queries.count);
+}
+
+void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWeights & w, Node normed) {
+    const ModelConfig & c = call.config;
+    Node k = norm_heads(g, linear(g, w.k, normed), w.k_norm, c.head_dim, c.rms_eps); // [n_embd_kv, n_rows]
+    Node v = linear(g, w.v, normed);
+    call.state.write(g, call.il, rope(g, k, call.rows.positions, c.head_dim, call.rope), v, call.rows);
+    if (call.keeps_no_row()) {
+        g.mark_layer_application(v);
+    }
+}
+
+Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node q) {
+    const ModelConfig &          c = call.config;
+    const AttentionShape         shape{ c.head_dim, c.n_head, c.n_head_kv, 1.0f / std::sqrt(float(c.head_dim)) };
+    const std::vector<Segment> & segments  = call.queries ? call.queries->segments : call.rows.segments;
+    Node                         positions = call.queries ? call.queries->positions : call.rows.positions;
+    q = rope(g, norm_heads(g, q, w.q_norm, c.head_dim, c.rms_eps), positions, c.head_dim, call.rope);
+    std::vector<Node> parts;
+    for (const Segment & segment : segments) {
+        const Kv seen = call.state.read(g, call.il, segment);
+        parts.push_back(
+            attention(g, slice_rows(g, q, segment.first, segment.count), seen.k, seen.v, segment.mask, shape));
+    }
+    return concat_rows(g, parts);
+}
+
+Node feed_forward(Graph & g, const FeedForwardWeights & w, Node x) {
+    return linear(g, w.down, swiglu(g, linear(g, w.gate, x), linear(g, w.up, x))); // [n_ff, n_rows] inside
+}
+
+void list_feed_forward(FeedForwardWeights & w, const ModelConfig & config, TensorTable & table) {
+    table.projection(w.gate, "ffn_gate", "mlp.gate_proj", config.n_embd, config.n_ff);
+    table.projection(w.up, "ffn_up", "mlp.up_proj", config.n_embd, config.n_ff);
+    table.projection(w.down, "ffn_down", "mlp.down_proj", config.n_ff, config.n_embd).writes_residual = true;
+}
+
+Node dense_layer(Graph & g, const LayerCall & call, const DenseWeights & w, Node x) {
+    const float eps    = call.config.rms_eps;
+    Node        normed = rms_norm(g, x, w.attn_norm, eps); // [n_embd, n_rows]
+    write_keys_and_values(g, call, w.attention, normed);
+    if (call.keeps_no_row()) {
+        return nullptr;
+    }
+    if (call.queries) {
+        x      = keep(g, x, *call.queries);
+        normed = keep(g, normed, *call.queries);
+    }
+    Node mix = attend(g, call, w.attention, linear(g, w.attention.q, normed));
+    x        = add(g, x, linear(g, w.attention.o, mix));
+    x        = add(g, x, feed_forward(g, w.ffn, rms_norm(g, x, w.ffn_norm, eps)));
+    g.mark_layer_application(g.named(x, "layer.%d", call.il));
+    return x;
+}
+
+} // namespace penelope

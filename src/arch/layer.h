@@ -1,0 +1,34 @@
+// One decoder layer of some architecture: it lists its tensors, says what it keeps of a sequence, and builds its nodes.
+#pragma once
+
+#include "arch/config.h"
+#include "arch/sequence_state.h"
+#include "arch/tensor_table.h"
+
+namespace penelope {
+
+// What a layer is built on besides x.
+struct LayerCall {
+    const ModelConfig & config;
+    const RopeParams &  rope;
+    int                 il;
+    const Rows &        rows;
+    SequenceState &     state;
+    const Queries *     queries; // null: every row is kept
+
+    bool keeps_no_row() const { return queries && !queries->index && queries->count == 0; }
+};
+
+class Layer {
+  public:
+    virtual ~Layer() = default;
+
+    virtual void       list(const ModelConfig & config, TensorTable & table) = 0;
+    virtual StateShape state(const ModelConfig & config) const               = 0;
+
+    // x [n_embd, n_rows] -> the kept rows; null when none are kept, and then only the sequence's state has changed. Marks one layer
+    // application.
+    virtual Node build(Graph & g, const LayerCall & call, Node x) const = 0;
+};
+
+} // namespace penelope

@@ -1,0 +1,213 @@
+#include "model/sequence_cache.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/memory.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+// So that the state of every stream starts at a place any device can bind.
+constexpr int64_t kAlignedFloats = 64;
+
+// States put aside per sequence: two for each of the last turns of a conversation.
+constexpr size_t kMaxKept = 8;
+
+} // namespace
+
+SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, ggml_type type, const Backend & backend)
+    : n_streams_(n_streams), n_rows_(n_rows), stride_(n_rows + 1), type_(type), n_recurrent_(n_recurrent(model)) {
+    const ModelConfig & config = model.config;
+    if (config.head_dim % ggml_blck_size(type) != 0) {
+        throw Error(ErrorKind::usage,
+                    std::string("cache type ") + ggml_type_name(type) + ": needs a head width that is a multiple of " +
+                        std::to_string(ggml_blck_size(type)) + ", the model has " + std::to_string(config.head_dim),
+                    "use --kv-type f16");
+    }
+    const size_t needed = (kv_bytes_per_row(model, type) * size_t(stride_) + 2 * size_t(n_recurrent_) * sizeof(float)) *
+                          size_t(n_streams);
+    if (backend.device().is_cpu) {
+        require_memory(needed, "context of " + std::to_string(n_rows) + " rows", "use a smaller -c");
+    }
+    ctx_ = new_tensor_context(size_t(config.n_layer) * 16);
+    for (int il = 0; il < config.n_layer; il++) {
+        const StateShape shape = model.layers[size_t(il)]->state(config);
+        LayerStore       layer;
+        if (shape.keeps_kv) {
+            for (Node * node : { &layer.kv.k, &layer.kv.v }) {
+                *node = ggml_new_tensor_2d(ctx_.get(), type, config.n_embd_kv(), int64_t(stride_) * n_streams);
+                ggml_format_name(*node, "cache.%s.%d", node == &layer.kv.k ? "k" : "v", il);
+            }
+        }
+        layer.sizes = shape.recurrent;
+        for (int64_t n : shape.recurrent) {
+            for (Recurrent * hold : { &layer.tip, &layer.anchor }) {
+                hold->push_back(ggml_new_tensor_2d(ctx_.get(), GGML_TYPE_F32, GGML_PAD(n, kAlignedFloats), n_streams));
+                ggml_format_name(hold->back(), "cache.%s.%d", hold == &layer.tip ? "tip" : "anchor", il);
+            }
+        }
+        layers_.push_back(std::move(layer));
+    }
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), backend.buffer_type()));
+    if (!buffer_) {
+        throw Error(ErrorKind::memory,
+                    "context of " + std::to_string(n_rows) + " rows: " + format_bytes(needed) +
+                        " cannot be allocated on " + backend.device().name,
+                    "use a smaller -c");
+    }
+    // Masked rows are multiplied by zero weights: they must not hold NaN.
+    ggml_backend_buffer_clear(buffer_.get(), 0);
+}
+
+void SequenceCache::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
+    const Kv & kv = layers_[size_t(il)].kv;
+    g.expand(ggml_set_rows(g.ctx(), kv.k, k, rows.cache_rows));
+    g.expand(ggml_set_rows(g.ctx(), kv.v, v, rows.cache_rows));
+}
+
+Kv SequenceCache::read(Graph & g, int il, const Segment & segment) {
+    const auto rows_of = [&](Node all) {
+        return ggml_view_2d(g.ctx(), all, all->ne[0], segment.n_kv, all->nb[1],
+                            size_t(cache_row(segment.stream, 0)) * all->nb[1]);
+    };
+    const Kv & kv = layers_[size_t(il)].kv;
+    return { rows_of(kv.k), rows_of(kv.v) };
+}
+
+Node SequenceCache::part(Graph & g, const LayerStore & layer, Hold hold, size_t i, int stream) const {
+    Node all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
+    return ggml_view_1d(g.ctx(), all, layer.sizes[i], size_t(stream) * all->nb[1]);
+}
+
+std::vector<Node> SequenceCache::before(Graph & g, int il, const Segment & segment) {
+    const LayerStore & layer = layers_[size_t(il)];
+    std::vector<Node>  state;
+    for (size_t i = 0; i < layer.sizes.size(); i++) {
+        Node held = part(g, layer, segment.from, i, segment.stream);
+        state.push_back(segment.row > 0 ? held : ggml_fill(g.ctx(), held, 0.0f));
+    }
+    return state;
+}
+
+void SequenceCache::after(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) {
+    if (segment.to == Hold::none) {
+        return;
+    }
+    for (size_t i = 0; i < state.size(); i++) {
+        g.expand(ggml_cpy(g.ctx(), state[i], part(g, layers_[size_t(il)], segment.to, i, segment.stream)));
+    }
+}
+
+void SequenceCache::exchange(int stream, Hold hold, std::vector<float> & values, bool into_cache) {
+    size_t done = 0;
+    for (const LayerStore & layer : layers_) {
+        for (size_t i = 0; i < layer.sizes.size(); i++) {
+            Node         all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
+            const size_t n = size_t(layer.sizes[i]), offset = size_t(stream) * all->nb[1];
+            if (into_cache) {
+                ggml_backend_tensor_set(all, values.data() + done, offset, n * sizeof(float));
+            } else {
+                ggml_backend_tensor_get(all, values.data() + done, offset, n * sizeof(float));
+            }
+            done += n;
+        }
+    }
+}
+
+void SequenceCache::keep(int stream, int place, Hold hold) {
+    if (n_recurrent_ == 0) {
+        return;
+    }
+    const auto of_stream = [&](const KeptState & one) { return one.stream == stream; };
+    if (size_t(std::count_if(kept_.begin(), kept_.end(), of_stream)) == kMaxKept) {
+        kept_.erase(std::find_if(kept_.begin(), kept_.end(), of_stream));
+    }
+    kept_.push_back({ stream, place, std::vector<float>(size_t(n_recurrent_)) });
+    exchange(stream, hold, kept_.back().values, false);
+}
+
+int SequenceCache::restore(int stream, int place) {
+    if (n_recurrent_ == 0) {
+        return place;
+    }
+    kept_.remove_if([&](const KeptState & one) { return one.stream == stream && one.place > place; });
+    KeptState * newest = nullptr;
+    for (KeptState & one : kept_) {
+        if (one.stream == stream && (!newest || one.place >= newest->place)) {
+            newest = &one;
+        }
+    }
+    if (!newest) {
+        return 0;
+    }
+    exchange(stream, Hold::tip, newest->values, true);
+    return newest->place;
+}
+
+size_t SequenceCache::n_bytes() const {
+    return ggml_backend_buffer_get_size(buffer_.get()) + kept_.size() * size_t(n_recurrent_) * sizeof(float);
+}
+
+std::vector<uint8_t> SequenceCache::bytes(int il, int stream, int n) const {
+    std::vector<uint8_t> all;
+    const auto           append = [&](Node node, size_t offset, size_t n_bytes) {
+        std::vector<uint8_t> part(n_bytes);
+        ggml_backend_tensor_get(node, part.data(), offset, part.size());
+        all.insert(all.end(), part.begin(), part.end());
+    };
+    const LayerStore & layer = layers_[size_t(il)];
+    if (layer.kv.k) {
+        for (Node node : { layer.kv.k, layer.kv.v }) {
+            append(node, size_t(cache_row(stream, 0)) * node->nb[1], size_t(n) * node->nb[1]);
+        }
+    }
+    for (size_t i = 0; i < layer.sizes.size(); i++) {
+        append(layer.anchor[i], size_t(stream) * layer.anchor[i]->nb[1], size_t(layer.sizes[i]) * sizeof(float));
+    }
+    return all;
+}
+
+void SequenceNodes::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
+    for (const Segment & segment : rows.segments) {
+        std::vector<Part> & parts = parts_[{ il, segment.stream }];
+        while (!parts.empty() && parts.back().row >= segment.row) {
+            parts.pop_back();
+        }
+        parts.push_back(
+            { segment.row,
+              segment.count,
+              { slice_rows(g, k, segment.first, segment.count), slice_rows(g, v, segment.first, segment.count) } });
+    }
+}
+
+Kv SequenceNodes::read(Graph & g, int il, const Segment & segment) {
+    std::vector<Node> k, v;
+    for (const Part & part : parts_[{ il, segment.stream }]) {
+        if (part.row < segment.row + segment.count) {
+            k.push_back(part.kv.k);
+            v.push_back(part.kv.v);
+        }
+    }
+    return { pad_rows(g, concat_rows(g, k), segment.n_kv), pad_rows(g, concat_rows(g, v), segment.n_kv) };
+}
+
+std::vector<Node> SequenceNodes::before(Graph &, int il, const Segment & segment) {
+    if (segment.row == 0) {
+        return {};
+    }
+    const auto & states = states_[{ il, segment.stream }];
+    const auto   found  = states.find(segment.row);
+    GGML_ASSERT(found != states.end());
+    return found->second;
+}
+
+void SequenceNodes::after(Graph &, int il, const Segment & segment, const std::vector<Node> & state) {
+    auto & states = states_[{ il, segment.stream }];
+    states.erase(states.upper_bound(segment.row), states.end());
+    states[segment.row + segment.count] = state;
+}
+
+} // namespace penelope
