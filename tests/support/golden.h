@@ -22,7 +22,8 @@ namespace penelope::test {
 
 // Cases with Penelope's modules, whatever their architecture.
 inline const std::vector<std::string> kTrajectoryCases{
-    "last", "middle", "full", "overwrite", // llama
+    "last",  "middle", "full", "overwrite", // llama
+    "qwen3",                                // heads of their own size, normed
 };
 
 class GoldenCase {
