@@ -64,6 +64,7 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base,
     out.prompt_template = text_or(config, "prompt_template", out.prompt_template, path);
     out.answer_prefix   = text_or(config, "answer_prefix", out.answer_prefix, path);
     out.task            = text_or(config, "task", "", path);
+    out.settled         = float(json_find<double>(config, "settled", path).value_or(0.0));
     out.train_config    = embedded_json(config, "train_config");
     out.eval_results    = embedded_json(config, "eval_results");
     if (const MethodFormat * format = find_method_format(out.method)) {
@@ -108,9 +109,12 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
             }
         }
     }
-    out["prompt_template"]          = config.prompt_template;
-    out["answer_prefix"]            = config.answer_prefix;
-    out["task"]                     = config.task;
+    out["prompt_template"] = config.prompt_template;
+    out["answer_prefix"]   = config.answer_prefix;
+    out["task"]            = config.task;
+    if (config.settled > 0) {
+        out["settled"] = config.settled;
+    }
     out["base"]["name"]             = config.base.name;
     out["base"]["architecture"]     = config.base.architecture;
     out["base"]["block_count"]      = config.base.block_count;

@@ -6,6 +6,7 @@
 #include "line_editor.h"
 #include "model_setup.h"
 #include "output.h"
+#include "watch.h"
 
 #include "base/atomic_file.h"
 #include "base/format.h"
@@ -21,6 +22,8 @@ constexpr int exit_interrupted = 130;
 
 constexpr const char * chat_help =
     "/help               this list\n"
+    "/steps N            latent steps, or auto; the same as /set K N\n"
+    "/watch              show or hide what every latent step says\n"
     "/set K N            latent steps          /set temp T    temperature, 0 is greedy\n"
     "/set seed S         seed of the sampler   /set n N       new tokens at most, -1 no limit\n"
     "/regen              answer the last message again\n"
@@ -32,13 +35,23 @@ constexpr const char * chat_help =
     "\"\"\".\n"
     "A message that starts with / can be sent with a space before it.\n";
 
+// The value of -K, which is a list for other commands.
+int one_number(const Options & options) {
+    const std::vector<int> steps = options.steps("latent-steps");
+    if (steps.size() != 1) {
+        throw UsageError("-K: a chat answers once, '" + options.text("latent-steps") + "' is several numbers",
+                         "give one number, or auto");
+    }
+    return steps.front();
+}
+
 class Chat {
   public:
     Chat(const Options & options, Terminal & terminal, Session & session)
         : terminal_(terminal), session_(session),
-          generate_(generate_options(
-              options, options.given("latent-steps") ? static_cast<int>(options.integer("latent-steps")) : -1)),
-          conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")) {
+          generate_(generate_options(options, options.given("latent-steps") ? one_number(options) : -1)),
+          conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")),
+          watch_(options.flag("watch")) {
         check_sampling(generate_.sampling);
         check_way(session.engine(), generate_.method, generate_.n_steps);
     }
@@ -57,6 +70,7 @@ class Chat {
     Conversation    conversation_;
     Answer          last_;
     bool            json_;
+    bool            watch_;
     bool            done_     = false;
     size_t          n_failed_ = 0;
 };
@@ -76,7 +90,10 @@ void Chat::reply() {
     }
     try {
         const InterruptWatch watch = watch_session(session_);
-        last_                      = session_.generate(conversation_.prompt(), generate_, on_token);
+        StepWatch            steps(terminal_);
+        last_ = session_.generate(conversation_.prompt(), generate_, steps.before(on_token),
+                                  watch_ ? steps.callback() : StepCallback());
+        steps.finish();
     } catch (const Error & error) {
         if (!ends_line) {
             terminal_.write("\n");
@@ -120,8 +137,8 @@ void Chat::set(const std::string & name, const std::string & value) {
             }
         }
         if (name == "K") {
-            check_way(session_.engine(), generate_.method, static_cast<int>(checked.integer(option)));
-            generate_.n_steps = static_cast<int>(checked.integer(option));
+            check_way(session_.engine(), generate_.method, one_number(checked));
+            generate_.n_steps = one_number(checked);
         } else if (name == "temp") {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));
         } else if (name == "seed") {
@@ -141,7 +158,11 @@ void Chat::show_stats() {
         out << stats_line(last_) << "\n";
     }
     if (session_.engine().sidecar() != nullptr) {
-        out << "K = " << (generate_.n_steps < 0 ? "the sidecar's default" : std::to_string(generate_.n_steps)) << " | ";
+        out << "K = "
+            << (generate_.n_steps == kAutoSteps ? "auto"
+                : generate_.n_steps < 0         ? "the sidecar's default"
+                                                : std::to_string(generate_.n_steps))
+            << " | ";
     }
     out << "temp = " << generate_.sampling.temperature << " | seed = " << generate_.sampling.seed
         << " | n = " << generate_.n_predict << "\n"
@@ -173,6 +194,11 @@ void Chat::command(const std::string & line) {
         reply();
     } else if (name == "/set") {
         set(first, second);
+    } else if (name == "/steps") {
+        set("K", first);
+    } else if (name == "/watch") {
+        watch_ = !watch_;
+        terminal_.note(std::string("what latent steps say is ") + (watch_ ? "shown" : "hidden"));
     } else if (name == "/stats") {
         show_stats();
     } else if (name == "/save") {
@@ -195,7 +221,8 @@ int Chat::loop() {
     if (terminal_.in_is_tty()) {
         hold.emplace(); // a press between two answers has to reach the editor
     }
-    LineEditor editor(terminal_, "> ", { "/help", "/exit", "/clear", "/regen", "/set", "/stats", "/save" });
+    LineEditor editor(terminal_, "> ",
+                      { "/help", "/exit", "/clear", "/regen", "/set", "/steps", "/watch", "/stats", "/save" });
     while (!done_) {
         std::string      message;
         const ReadStatus status = editor.read(message);

@@ -9,6 +9,9 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "gguf/reader.h"
+#include "latent/settled_file.h"
+#include "latent/sidecar.h"
+#include "task/choose_settled.h"
 #include "task/compare.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
@@ -16,6 +19,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <numeric>
 #include <optional>
 
 namespace penelope {
@@ -32,9 +37,18 @@ double rounded(double value, double unit) {
     return std::round(value / unit) * unit;
 }
 
+// "auto (3.2)": and the steps it took, in the mean.
+std::string auto_text(const Score & s) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_taken);
+    return text;
+}
+
 OrderedJson table_row(const std::string & who, const Evaluation & run, const Score & s) {
     return { { "model", who },
-             { "K", run.is_visible() ? OrderedJson("") : OrderedJson(s.n_steps) },
+             { "K", run.is_visible()          ? OrderedJson("")
+                    : s.n_steps == kAutoSteps ? OrderedJson(auto_text(s))
+                                              : OrderedJson(s.n_steps) },
              { "EM", percent(s.em) },
              { "parsed", percent(s.parsed) },
              { "n", s.n },
@@ -45,7 +59,7 @@ OrderedJson table_row(const std::string & who, const Evaluation & run, const Sco
 }
 
 std::string depth_text(const Evaluation & run, const Score & s) {
-    return run.is_visible() ? "" : ", K=" + std::to_string(s.n_steps);
+    return run.is_visible() ? "" : ", K=" + steps_label(s.n_steps);
 }
 
 // Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
@@ -80,7 +94,7 @@ OrderedJson difference_json(const PairedDifference & d) {
 std::string steps_text(const Outcomes & outcomes) {
     std::vector<std::string> parts;
     for (const int k : outcomes.steps) {
-        parts.push_back(std::to_string(k));
+        parts.push_back(steps_label(k));
     }
     return "K=" + join(parts, ", ");
 }
@@ -113,13 +127,13 @@ int compare(const Options & options, Terminal & terminal) {
 }
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
-                        const std::vector<Example> & examples, const Task & task) {
+                        const std::vector<Example> & examples, const Task & task, const std::vector<int> & steps) {
     const auto      engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
     const int       n_batch = static_cast<int>(options.integer("batch"));
     Session         session(engine, session_options(options, n_batch));
     EvaluateOptions evaluation;
     evaluation.method = options.flag("cot") ? "cot" : "";
-    evaluation.steps  = options.steps("latent-steps");
+    evaluation.steps  = steps;
     std::sort(evaluation.steps.begin(), evaluation.steps.end());
     evaluation.steps.erase(std::unique(evaluation.steps.begin(), evaluation.steps.end()), evaluation.steps.end());
     evaluation.n_timed   = static_cast<int>(options.integer("timed"));
@@ -180,6 +194,45 @@ std::vector<std::string> adapters_of(const Options & options) {
     return files.empty() ? std::vector<std::string>{ "" } : files;
 }
 
+// Asks at every K, chooses what spares the most steps and writes the file that says so.
+int choose_threshold(const Options & options, Terminal & terminal, const std::vector<Example> & examples,
+                     const Task & task) {
+    const std::string source = options.given("sidecar") ? options.text("sidecar") : options.text("model");
+    const auto        config = read_sidecar_config(GgufReader::open(source));
+    if (options.given("latent-steps") || options.given("seed-runs") || options.flag("cot")) {
+        throw UsageError("--choose-settled: every K of one sidecar is asked", "leave -K, --seed-runs and --cot out");
+    }
+    if (!options.flag("force") && std::filesystem::exists(options.text("choose-settled"))) {
+        throw Error(ErrorKind::io, options.text("choose-settled") + ": exists already", "--force replaces it");
+    }
+    std::vector<int> steps(size_t(config.k_max) + 1);
+    std::iota(steps.begin(), steps.end(), 0);
+    const Evaluation    run    = evaluate_one(options, terminal, "", examples, task, steps);
+    const SettledChoice choice = choose_settled(run.predictions, int(config.k_default));
+    if (choice.threshold == 0) {
+        throw Error(ErrorKind::usage,
+                    "--choose-settled: no threshold keeps the exactness of K=" + std::to_string(choice.n_reference),
+                    "use a fixed -K with this file");
+    }
+    write_settled(source, choice.threshold, options.text("choose-settled"), options.flag("force"));
+    if (options.flag("json")) {
+        terminal.line(dump_json(OrderedJson{ { "status", "ok" },
+                                             { "file", options.text("choose-settled") },
+                                             { "settled", choice.threshold },
+                                             { "em", choice.exact },
+                                             { "steps", choice.n_taken },
+                                             { "reference_K", choice.n_reference },
+                                             { "reference_em", choice.reference } }));
+        return 0;
+    }
+    char text[256];
+    std::snprintf(text, sizeof(text), "settled at a cosine of %.5f: EM %s with %.2f steps, %s with %d",
+                  double(choice.threshold), percent(choice.exact).c_str(), choice.n_taken,
+                  percent(choice.reference).c_str(), choice.n_reference);
+    terminal.line(text);
+    return 0;
+}
+
 } // namespace
 
 int cmd_eval(const Options & options, Terminal & terminal) {
@@ -200,6 +253,10 @@ int cmd_eval(const Options & options, Terminal & terminal) {
                     "give --task");
     }
 
+    if (options.given("choose-settled")) {
+        return choose_threshold(options, terminal, examples, *task);
+    }
+
     // Refused before the questions are asked: the work would be lost.
     std::optional<AtomicFile> predictions;
     if (options.given("predictions")) {
@@ -209,7 +266,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     std::vector<Evaluation>  runs;
     std::vector<std::string> names;
     for (const std::string & adapter : adapters_of(options)) {
-        runs.push_back(evaluate_one(options, terminal, adapter, examples, *task));
+        runs.push_back(evaluate_one(options, terminal, adapter, examples, *task, options.steps("latent-steps")));
         const std::string & file = adapter.empty() ? options.text("sidecar") : adapter;
         names.push_back(file.empty() ? runs.back().method : file);
     }

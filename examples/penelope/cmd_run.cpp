@@ -6,6 +6,7 @@
 #include "model_setup.h"
 #include "output.h"
 #include "prompt_input.h"
+#include "watch.h"
 
 #include "infer/prompt.h"
 
@@ -23,6 +24,7 @@ struct Run {
     Session &       session;
     bool            json;
     bool            raw;
+    bool            watch;
 
     std::vector<int32_t> tokens(const PromptInput & prompt) const {
         return prompt_tokens(session.engine(), prompt.text, raw ? PromptForm::raw : PromptForm::templated);
@@ -56,7 +58,10 @@ void run_single(const Run & run, const PromptInput & prompt, const GenerateOptio
             return true;
         };
     }
-    const Answer answer = run.session.generate(run.tokens(prompt), generate, on_token);
+    StepWatch    steps(run.terminal);
+    const Answer answer = run.session.generate(run.tokens(prompt), generate, steps.before(on_token),
+                                               run.watch ? steps.callback() : StepCallback());
+    steps.finish();
     if (!run.json && (!ends_line || answer.text.empty())) {
         run.terminal.write("\n");
     }
@@ -148,6 +153,9 @@ int cmd_run(const Options & options, Terminal & terminal) {
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     const GenerateOptions generate = generate_options(options, steps.size() == 1 ? steps[0] : -1);
     check_sampling(generate.sampling);
+    if (options.flag("watch") && (batch || steps.size() > 1)) {
+        throw UsageError("--watch: shows one answer at a time", "leave --batch out and give -K one number");
+    }
 
     // Refused before the model is loaded: the work would be lost.
     InspectionFiles files(options);
@@ -160,7 +168,7 @@ int cmd_run(const Options & options, Terminal & terminal) {
     Session              session(engine, session_options(options, static_cast<int>(n_streams)));
     const InterruptWatch watch = watch_session(session);
 
-    const Run run{ options, terminal, session, options.flag("json"), options.flag("raw") };
+    const Run run{ options, terminal, session, options.flag("json"), options.flag("raw"), options.flag("watch") };
     int       code = 0;
     if (batch) {
         code = run_batch(run, prompts, steps, generate);

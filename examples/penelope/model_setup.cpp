@@ -126,6 +126,9 @@ void check_way(const Engine & engine, const std::string & method, int n_steps) {
                                 : "--" + method + ": visible steps need a sidecar",
                     "give one with --sidecar FILE");
     }
+    if (n_steps == kAutoSteps && engine.sidecar() == nullptr) {
+        throw Error(ErrorKind::usage, "-K auto: latent steps need a sidecar", "give one with --sidecar FILE");
+    }
     if (n_steps >= 0) {
         check_steps(engine.method(method), n_steps);
     }

@@ -99,9 +99,12 @@ const std::vector<OptionRow> & option_table() {
 
         // Generation.
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "run",
-          "latent steps, 0 to the sidecar's k_max (default: its k_default); 0-6 or 1,3,5 answers once for each" },
-        { "latent-steps", "-K", integer, "N", "", "0..", g_generation, "chat",
-          "latent steps, 0 to the sidecar's k_max (default: its k_default)" },
+          "latent steps, 0 to the sidecar's k_max (default: its k_default); 0-6 or 1,3,5 answers once for each; auto stops "
+          "when the trajectory has settled" },
+        { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "chat",
+          "latent steps, 0 to the sidecar's k_max (default: its k_default); auto stops when the trajectory has settled" },
+        { "watch", "", flag, "", "", "", g_generation, "run chat",
+          "show after every latent step the tokens its states are nearest to, on stderr" },
         { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "run chat",
           "new tokens at most; -1: until the model stops or the context is full" },
         { "temp", "--temperature", number, "T", "0", "0..", g_generation, "run chat", "temperature; 0 is greedy" },
@@ -173,12 +176,14 @@ const std::vector<OptionRow> & option_table() {
         { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa", g_data, "eval", "how answers are read (default: by the questions)" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
         { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
-        { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass (default: the sidecar's k_default)" },
+        { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass; auto stops when the trajectory has settled (default: the sidecar's k_default)" },
         { "cot", "", flag, "", "", "", g_generation, "eval", "answer with visible steps, using only the sidecar's LoRA" },
         { "predict", "-n --n-predict", integer, "N", "-1", "-1..1048576", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
         { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
         { "timed", "", integer, "N", "16", "0..1048576", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
+        { "choose-settled", "", text, "OUT.gguf", "", "", g_output, "eval",
+          "choose the threshold of -K auto on these questions and write a copy of the sidecar that holds it" },
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another", true },
 
         // Training.

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "base/format.h"
+#include "infer/session.h"
 
 #include <algorithm>
 #include <charconv>
@@ -87,6 +88,9 @@ template <typename T> std::string check_number(const OptionRow & row, const std:
 // "0-2,5" -> 0 1 2 5; nullopt when the text is no such list.
 std::optional<std::vector<int>> parse_steps(const std::string & text) {
     std::vector<int> out;
+    if (text == "auto") {
+        return std::vector<int>{ kAutoSteps };
+    }
     for (const std::string & part : split(text, ',')) {
         const size_t dash = part.find('-');
         const auto   low  = parse_number<int>(part.substr(0, dash));
@@ -115,7 +119,7 @@ std::string check_value(const OptionRow & row, const std::string & value) {
             return "'" + value + "' is not one of " + join(choices, ", ");
         }
         case OptionKind::steps:
-            return parse_steps(value) ? "" : "'" + value + "' is not a number, a range (0-6) or a list (1,3,5)";
+            return parse_steps(value) ? "" : "'" + value + "' is not a number, a range (0-6), a list (1,3,5) or auto";
         case OptionKind::text:
         case OptionKind::argument: return "";
     }

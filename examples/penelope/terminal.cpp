@@ -107,6 +107,12 @@ void Terminal::err_line(std::string_view label, std::string_view text, Style sty
     std::fprintf(stderr, "%s\n", shown.c_str());
 }
 
+void Terminal::tell(std::string_view text) {
+    if (!quiet_) {
+        err_line("", text, Style::plain);
+    }
+}
+
 void Terminal::note(std::string_view text) {
     if (talkative()) {
         err_line("", text, Style::dim);

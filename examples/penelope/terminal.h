@@ -41,7 +41,8 @@ class Terminal {
     void line(std::string_view text);
     void write_styled(std::string_view text, Style style);
 
-    // stderr, one line: note when talkative(), warning unless quiet, error always.
+    // stderr, one line: tell and warning unless quiet, note when talkative(), error always.
+    void tell(std::string_view text);
     void note(std::string_view text);
     void warning(std::string_view text);
     void error(const Error & error);

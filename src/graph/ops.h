@@ -20,6 +20,7 @@ Node scale(Graph & g, Node a, float factor, float offset = 0.0f);
 Node tanh(Graph & g, Node a);
 Node sigmoid(Graph & g, Node a);
 Node silu(Graph & g, Node a);
+Node gelu(Graph & g, Node a);               // exact, x Phi(x); ops_gelu.cpp
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
 // What dropout takes away follows from these alone. The trainer keeps them and moves `step` on; they are read whenever the

@@ -91,7 +91,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
 void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent) {
     const SidecarConfig none;
     const auto          add = [&](const MethodEntry & entry) {
-        methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, tables });
+        methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, *tokenizer, tables });
     };
     for (const MethodEntry & entry : method_table()) {
         if (entry.is_visible && (sidecar || !entry.needs_sidecar)) {

@@ -3,7 +3,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "infer/answer_loop.h"
+#include "infer/thinking.h"
 #include "infer/trace.h"
+#include "latent/sidecar.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -76,6 +78,9 @@ struct Session::Impl {
     std::atomic<bool>             cancelled{ false };
 
     Answer              blank_answer(const Method & method, int n_steps, const Tokens & prompt) const;
+    ThinkingPlan        plan(const Method & method, const GenerateOptions & wanted) const;
+    Thought             fill(const Method & method, const std::vector<Prompt> & prompts, const ThinkingPlan & plan,
+                             const StepCallback & on_step);
     std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options,
                              const TokenCallback & on_token);
 };
@@ -120,21 +125,67 @@ std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answe
     return loop.run(filled, std::move(blanks), wanted, on_token);
 }
 
+ThinkingPlan Session::Impl::plan(const Method & method, const GenerateOptions & wanted) const {
+    if (wanted.n_steps != kAutoSteps) {
+        return { wanted.n_steps < 0 ? method.default_steps() : wanted.n_steps };
+    }
+    const float settled = wanted.settled > 0 ? wanted.settled : engine->sidecar() ? engine->sidecar()->settled : 0.0f;
+    if (method.max_steps() == 0) {
+        throw Error(ErrorKind::usage, "-K auto: the method " + method.name() + " takes no latent steps",
+                    "leave -K out, or give a sidecar");
+    }
+    if (settled <= 0) {
+        throw Error(ErrorKind::usage, "-K auto: the sidecar does not say when a trajectory has settled",
+                    "give -K a number, or let penelope eval --choose-settled find the threshold");
+    }
+    return { method.max_steps(), settled };
+}
+
+// In one graph where nobody looks and the number of steps is known, else step by step.
+Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & prompts, const ThinkingPlan & how,
+                            const StepCallback & on_step) {
+    if (!on_step && how.settled > 1.0f) {
+        Thought thought;
+        thought.filled = method.fill(context, prompts, how.n_most);
+        thought.n_steps.assign(prompts.size(), how.n_most);
+        thought.layer_applications.assign(prompts.size(), thought.filled.layer_applications);
+        return thought;
+    }
+    LatentSteps * steps = method.steps(context);
+    if (!steps) {
+        throw Error(ErrorKind::unsupported,
+                    std::string(on_step ? "--watch" : "-K auto") + ": the method " + method.name() +
+                        " cannot be followed step by step",
+                    on_step ? "leave --watch out" : "give -K a number");
+    }
+    std::vector<StateTensor> before;
+    LookCallback             look;
+    if (on_step) {
+        look = [&](int stream) {
+            std::vector<StateTensor> now  = steps->look(stream);
+            const TraceStep          step = trace_step(context, engine->tokenizer(), steps->step(stream), now, before);
+            before                        = std::move(now);
+            return on_step(step);
+        };
+    }
+    return think(*steps, prompts, how, look);
+}
+
 Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
-                         const TokenCallback & on_token) {
-    const Method & method  = impl_->engine->method(options.method);
-    const int      n_steps = options.n_steps < 0 ? method.default_steps() : options.n_steps;
-    check_request(method, impl_->context, { prompt }, n_steps);
+                         const TokenCallback & on_token, const StepCallback & on_step) {
+    const Method &     method = impl_->engine->method(options.method);
+    const ThinkingPlan plan   = impl_->plan(method, options);
+    check_request(method, impl_->context, { prompt }, plan.n_most);
     check_sampling(options.sampling);
     impl_->cancelled = false;
 
     const int n_kept = impl_->context.cache().restore(0, n_worth_keeping(impl_->cached, prompt, impl_->options.bucket));
     impl_->cached.clear(); // until the rows stand
-    Answer    answer = impl_->blank_answer(method, n_steps, prompt);
+    Answer    answer = impl_->blank_answer(method, plan.n_most, prompt);
     Stopwatch watch;
-    Filled    filled;
+    Thought   thought;
     try {
-        filled = method.fill(impl_->context, { { prompt, 0, n_kept } }, n_steps);
+        thought = impl_->fill(method, { { prompt, 0, n_kept } }, plan, on_step);
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -142,10 +193,11 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
         answer.finish_reason = FinishReason::cancelled;
         return answer;
     }
-    const bool goes_on = method.n_extra_rows(n_steps) == 0; // the answer follows the prompt
+    answer.n_steps     = thought.n_steps.front();
+    const bool goes_on = method.n_extra_rows(answer.n_steps) == 0; // the answer follows the prompt
     impl_->context.cache().keep(0, int(prompt.size()), goes_on ? Hold::tip : Hold::anchor);
     answer.timings.prompt_ms = watch.elapsed_ms();
-    answer                   = impl_->grow(filled, { std::move(answer) }, options, on_token).front();
+    answer                   = impl_->grow(thought.filled, { std::move(answer) }, options, on_token).front();
     impl_->cached            = prompt;
     if (goes_on) {
         // The last token was drawn but never computed.
@@ -161,23 +213,25 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     if (prompts.empty()) {
         return {};
     }
-    const Method & method  = impl_->engine->method(options.method);
-    const int      n_steps = options.n_steps < 0 ? method.default_steps() : options.n_steps;
-    check_request(method, impl_->context, prompts, n_steps);
+    const Method &     method = impl_->engine->method(options.method);
+    const ThinkingPlan plan   = impl_->plan(method, options);
+    check_request(method, impl_->context, prompts, plan.n_most);
     check_sampling(options.sampling);
     impl_->cancelled = false;
     impl_->cached.clear();
 
+    const Stopwatch     watch;
+    const Thought       thought = impl_->fill(method, fresh_prompts(prompts), plan, {});
     std::vector<Answer> blanks;
-    for (const Tokens & prompt : prompts) {
-        blanks.push_back(impl_->blank_answer(method, n_steps, prompt));
+    for (size_t i = 0; i < prompts.size(); i++) {
+        blanks.push_back(impl_->blank_answer(method, thought.n_steps[i], prompts[i]));
+        blanks.back().timings.prompt_ms = watch.elapsed_ms();
     }
-    const Stopwatch watch;
-    const Filled    filled = method.fill(impl_->context, fresh_prompts(prompts), n_steps);
-    for (Answer & blank : blanks) {
-        blank.timings.prompt_ms = watch.elapsed_ms();
+    std::vector<Answer> answers = impl_->grow(thought.filled, std::move(blanks), options, {});
+    for (size_t i = 0; i < answers.size(); i++) {
+        answers[i].layer_applications = thought.layer_applications[i];
     }
-    return impl_->grow(filled, std::move(blanks), options, {});
+    return answers;
 }
 
 std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
@@ -201,9 +255,10 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
     Stopwatch                        watch;
     method.sweep(impl_->context, prompts, steps, [&](int n_steps, const Filled & filled) {
         std::vector<Answer> blanks;
-        for (const Tokens & prompt : prompts) {
-            blanks.push_back(impl_->blank_answer(method, n_steps, prompt));
+        for (size_t i = 0; i < prompts.size(); i++) {
+            blanks.push_back(impl_->blank_answer(method, n_steps, prompts[i]));
             blanks.back().timings.prompt_ms = watch.elapsed_ms();
+            blanks.back().settled           = filled.settled.empty() ? -1.0f : filled.settled[i];
         }
         all.push_back(impl_->grow(filled, std::move(blanks), options, {}));
         watch.restart();

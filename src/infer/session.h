@@ -26,9 +26,13 @@ struct SessionOptions {
     int       bucket    = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
 };
 
+// For n_steps: as many as it takes until the trajectory has settled, by the threshold in the sidecar.
+constexpr int kAutoSteps = -2;
+
 struct GenerateOptions {
     std::string     method;         // see Engine::method
-    int             n_steps   = -1; // K; -1: the sidecar's k_default
+    int             n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
+    float           settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
     int             n_predict = -1; // new tokens at most; -1: until the context is full
     SamplingOptions sampling;
     bool            ignore_end = false; // go on to n_predict whatever comes, for measuring
@@ -47,7 +51,8 @@ const char * finish_reason_name(FinishReason reason);
 
 struct Answer {
     std::string          text;
-    std::vector<int32_t> tokens; // as generated, the end token included when it came
+    std::vector<int32_t> tokens;             // as generated, the end token included when it came
+    float                settled       = -1; // of the last latent step where steps were looked at, see method/method.h
     int                  n_prompt      = 0;
     FinishReason         finish_reason = FinishReason::stop;
     std::string          method;
@@ -71,7 +76,11 @@ struct TraceStep {
     std::vector<float>                   memory_cosines, readout_cosines; // to the step before; empty at t = 0
     float                                alpha = 0;
     std::vector<std::vector<TokenScore>> memory_top, readout_top; // five best per row, through final norm and head
+    std::vector<std::vector<TokenScore>> features_top; // likewise of H_t, what the step computed; empty at t = 0
 };
+
+// Called after each latent step, t = 0 being the boundary. False: it has thought enough, and answers.
+using StepCallback = std::function<bool(const TraceStep & step)>;
 
 // An intermediate state under its name in the reference ("H_x", "M_0", ..., "first_logits"), F32 row-major.
 struct DumpTensor {
@@ -92,8 +101,9 @@ class Session {
 
     // Answers one prompt. The part of the prompt that is already in the cache is not computed again.
     // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
+    // on_step: the steps are then taken one by one; needs a latent method.
     Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
-                    const TokenCallback & on_token = {});
+                    const TokenCallback & on_token = {}, const StepCallback & on_step = {});
 
     // Answers several prompts side by side, at most options().n_streams; a row of one never sees another's.
     std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts,

@@ -23,13 +23,13 @@ double dot(const float * a, const float * b, int n) {
     return std::inner_product(a, a + n, b, 0.0);
 }
 
-const DumpTensor * find(const std::vector<DumpTensor> & states, const std::string & name) {
-    const auto found = std::find_if(states.begin(), states.end(), [&](const DumpTensor & s) { return s.name == name; });
+template <typename Tensor> const Tensor * find(const std::vector<Tensor> & states, const std::string & name) {
+    const auto found = std::find_if(states.begin(), states.end(), [&](const Tensor & s) { return s.name == name; });
     return found == states.end() ? nullptr : &*found;
 }
 
-std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer,
-                                                 const DumpTensor & state) {
+template <typename Tensor>
+std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const Tensor & state) {
     const int   n_rows = int(state.shape[0]);
     HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), [&]() {
         auto fresh    = std::make_unique<HeadGraph>(64);
@@ -61,8 +61,8 @@ std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokeni
     return best;
 }
 
-void describe(const DumpTensor & state, const DumpTensor * before, std::vector<float> & norms,
-              std::vector<float> & cosines) {
+template <typename Tensor>
+void describe(const Tensor & state, const Tensor * before, std::vector<float> & norms, std::vector<float> & cosines) {
     const int d = int(state.shape[1]);
     for (int row = 0; row < int(state.shape[0]); row++) {
         const float * x    = state.data.data() + ptrdiff_t(row) * d;
@@ -101,8 +101,29 @@ std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokeniz
         }
         step.memory_top  = best_tokens(context, tokenizer, *memory);
         step.readout_top = best_tokens(context, tokenizer, *readout);
+        if (const DumpTensor * features = find(states, "H_" + n)) {
+            step.features_top = best_tokens(context, tokenizer, *features);
+        }
         steps.push_back(std::move(step));
     }
+}
+
+TraceStep trace_step(Context & context, const Tokenizer & tokenizer, int t, const std::vector<StateTensor> & now,
+                     const std::vector<StateTensor> & before) {
+    TraceStep step;
+    step.t = t;
+    if (const StateTensor * memory = find(now, "M")) {
+        describe(*memory, find(before, "M"), step.memory_norms, step.memory_cosines);
+        step.memory_top = best_tokens(context, tokenizer, *memory);
+    }
+    if (const StateTensor * readout = find(now, "R")) {
+        describe(*readout, find(before, "R"), step.readout_norms, step.readout_cosines);
+        step.readout_top = best_tokens(context, tokenizer, *readout);
+    }
+    if (const StateTensor * features = find(now, "H")) {
+        step.features_top = best_tokens(context, tokenizer, *features);
+    }
+    return step;
 }
 
 } // namespace penelope

@@ -3,7 +3,7 @@
 namespace penelope {
 
 const std::vector<const MethodFormat *> & method_formats() {
-    static const std::vector<const MethodFormat *> all{ &penelope_format, &coconut_format };
+    static const std::vector<const MethodFormat *> all{ &penelope_format, &coconut_format, &codi_format };
     return all;
 }
 

@@ -33,7 +33,7 @@ struct MethodFormat {
     std::pair<std::string, std::string> (*summary)(const SidecarConfig & config);
 };
 
-extern const MethodFormat penelope_format, coconut_format;
+extern const MethodFormat penelope_format, coconut_format, codi_format;
 
 const std::vector<const MethodFormat *> & method_formats();
 std::vector<std::string>                  method_format_names();

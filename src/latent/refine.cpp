@@ -28,7 +28,9 @@ Node modulate(Graph & g, const PenelopeModules & modules, const TimeStep & step,
 
 Node update_memory(Graph & g, const PenelopeModules & modules, const TimeStep & step, Node modulated, Node memory) {
     Node candidate = gru_cell(g, modules.memory_gru, modulated, memory); // Equation 9
-    return add(g, memory, mul_scalar(g, sub(g, candidate, memory), step.pull));
+    Node change    = sub(g, candidate, memory);
+    return add(g, memory,
+               ggml_nelements(step.pull) == 1 ? mul_scalar(g, change, step.pull) : mul(g, change, step.pull));
 }
 
 } // namespace penelope

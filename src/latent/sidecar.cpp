@@ -62,6 +62,9 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.prompt_template.find("{question}") == std::string::npos) {
         fail("prompt_template has no {question}");
     }
+    if (!(config.settled >= 0 && config.settled <= 1)) {
+        fail("settled is not between 0 and 1");
+    }
     if (!std::isfinite(config.lora_alpha) || config.lora_alpha < 0) {
         fail("adapter.lora.alpha is not a positive number");
     }
@@ -94,6 +97,7 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     config.prompt_template = file.get_str(keys::penelope_prompt_template);
     config.answer_prefix   = file.get_str(keys::penelope_answer_prefix);
     config.task            = text_or_empty(file, keys::penelope_task);
+    config.settled         = file.find_f32(keys::penelope_settled).value_or(0.0f);
     config.lora_alpha      = file.find_f32(keys::adapter_lora_alpha).value_or(0.0f);
     config.train_config    = text_or_empty(file, keys::penelope_train_config);
     config.eval_results    = text_or_empty(file, keys::penelope_eval_results);
@@ -143,6 +147,9 @@ void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
     writer.set_u32(keys::penelope_base_embedding_length, config.base.embedding_length);
     writer.set_u32(keys::penelope_base_vocab_size, config.base.vocab_size);
     writer.set_str(keys::penelope_base_tokens_sha256, config.base.tokens_sha256);
+    if (config.settled > 0) {
+        writer.set_f32(keys::penelope_settled, config.settled);
+    }
     if (config.lora_alpha > 0) {
         writer.set_f32(keys::adapter_lora_alpha, config.lora_alpha);
     }
@@ -171,7 +178,7 @@ void remove_sidecar_keys(GgufWriter & writer) {
     }
     for (const char * key :
          { keys::penelope_version, keys::penelope_method, keys::penelope_prompt_template, keys::penelope_answer_prefix,
-           keys::penelope_task, keys::penelope_base_name, keys::penelope_base_architecture,
+           keys::penelope_task, keys::penelope_settled, keys::penelope_base_name, keys::penelope_base_architecture,
            keys::penelope_base_block_count, keys::penelope_base_embedding_length, keys::penelope_base_vocab_size,
            keys::penelope_base_tokens_sha256, keys::adapter_lora_alpha, keys::penelope_train_config,
            keys::penelope_eval_results }) {

@@ -29,19 +29,21 @@ struct BaseFacts {
 };
 
 struct SidecarConfig {
-    uint32_t    version         = 1;
-    std::string method          = "penelope"; // an entry of latent/method_format.h
-    uint32_t    interval_start  = 0;          // s; layers [s, e) are repeated
-    uint32_t    interval_end    = 0;          // e
-    uint32_t    n_memory        = 8;          // m
-    uint32_t    n_readout       = 2;          // q
-    uint32_t    k_max           = 8;
-    uint32_t    k_default       = 6;
-    uint32_t    time_length     = 1024;  // h
-    uint32_t    adapter_length  = 256;   // b
-    std::string transition      = "gru"; // or "overwrite"
-    std::string prompt_template = "{question}\n";
-    std::string answer_prefix   = "### ";
+    uint32_t    version           = 1;
+    std::string method            = "penelope"; // an entry of latent/method_format.h
+    uint32_t    interval_start    = 0;          // s; layers [s, e) are repeated
+    uint32_t    interval_end      = 0;          // e
+    uint32_t    n_memory          = 8;          // m
+    uint32_t    n_readout         = 2;          // q
+    uint32_t    k_max             = 8;
+    uint32_t    k_default         = 6;
+    uint32_t    time_length       = 1024;  // h
+    uint32_t    adapter_length    = 256;   // b
+    std::string transition        = "gru"; // or "overwrite"
+    uint32_t    projection_length = 2048;  // p, between a thought of CODI and the next
+    float       settled           = 0;     // cosine of two readouts from which on further steps are spared; 0: unknown
+    std::string prompt_template   = "{question}\n";
+    std::string answer_prefix     = "### ";
     std::string task;
     float       lora_alpha = 0; // 0: the file holds no LoRA pairs
     BaseFacts   base;

@@ -9,13 +9,13 @@
 
 namespace penelope {
 
-// Everything one refinement needs to know about its step.
+// Everything one refinement needs to know about its step. In brackets: where the n sequences stand at different steps.
 struct TimeStep {
-    Node memory_offset; // G + e_t, [d * m]
-    Node readout_step;  // e^R_t, [d]
-    Node gain;          // 1 + 0.1 tanh(gamma_t), [d]
-    Node shift;         // 0.1 beta_t, [d]
-    Node pull;          // 0.5 alpha_t = 0.5 + 0.25 tanh(s_t), [1]
+    Node memory_offset; // G + e_t, [d * m] ([d * m, n])
+    Node readout_step;  // e^R_t, [d] ([d, n])
+    Node gain;          // 1 + 0.1 tanh(gamma_t), [d] ([d, m * n])
+    Node shift;         // 0.1 beta_t, [d] ([d, m * n])
+    Node pull;          // 0.5 alpha_t = 0.5 + 0.25 tanh(s_t), [1] ([d, m * n])
 };
 
 // Steps 1..n_steps. coordinates: [2, n_steps] with rows [t / k_max, 1 / k_max], see time_coordinates().

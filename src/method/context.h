@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,12 @@ struct BuiltGraph {
     Graph graph;
 };
 
+// Something that lives as long as a context and shares its graphs.
+class ContextPart {
+  public:
+    virtual ~ContextPart() = default;
+};
+
 class Context {
   public:
     Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options);
@@ -43,6 +50,15 @@ class Context {
     // The graph kept under `key`, else the one `make` builds. The least recently used ones are dropped.
     template <typename T> T & graph(const std::string & key, const std::function<std::unique_ptr<T>()> & make) {
         return static_cast<T &>(keep(key, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
+    }
+
+    // The part kept for `owner`, else the one `make` makes.
+    template <typename T> T & part(const void * owner, const std::function<std::unique_ptr<T>()> & make) {
+        std::unique_ptr<ContextPart> & kept = parts_[owner];
+        if (!kept) {
+            kept = make();
+        }
+        return static_cast<T &>(*kept);
     }
 
     // Gives the graph memory so that its inputs can be filled ...
@@ -65,13 +81,14 @@ class Context {
         std::unique_ptr<BuiltGraph> built;
     };
 
-    const Backbone & model_;
-    ContextOptions   options_;
-    Backend          backend_;
-    SequenceCache    cache_;
-    Workspace        workspace_;
-    std::list<Kept>  graphs_; // most recently used first
-    int64_t          n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
+    const Backbone &                                     model_;
+    ContextOptions                                       options_;
+    Backend                                              backend_;
+    SequenceCache                                        cache_;
+    Workspace                                            workspace_;
+    std::list<Kept>                                      graphs_; // most recently used first
+    std::map<const void *, std::unique_ptr<ContextPart>> parts_;
+    int64_t                                              n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };
 
 // Room for the nodes of a graph that applies this many layers to this many stretches of rows.

@@ -29,6 +29,10 @@ void Method::sweep(Context & context, const std::vector<Tokens> & prompts, const
     }
 }
 
+LatentSteps * Method::steps(Context &) const {
+    return nullptr;
+}
+
 std::vector<StateTensor> Method::states(Context &, const Prompt &, int) const {
     return {};
 }

@@ -32,6 +32,8 @@ struct Filled {
     std::vector<std::vector<float>> logits; // for the first answer token
     std::vector<int>                n_rows; // places taken; the answer goes on from here
     int                             layer_applications = 0;
+    // How little the last latent step turned each readout, as a cosine; empty where nobody looked.
+    std::vector<float> settled;
 };
 
 struct StateTensor {
@@ -39,6 +41,8 @@ struct StateTensor {
     std::vector<int64_t> shape;
     std::vector<float>   data;
 };
+
+class LatentSteps;
 
 class Method {
   public:
@@ -59,6 +63,9 @@ class Method {
     // follow. The default fills anew for each K.
     virtual void sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
                        const std::function<void(int n_steps, const Filled &)> & answer) const;
+
+    // The method a step at a time, kept with the context; null: it has no latent steps.
+    virtual LatentSteps * steps(Context & context) const;
 
     // The intermediate states of one prompt; empty when the method has none.
     virtual std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const;

@@ -1,8 +1,9 @@
 #include "method/penelope.h"
 
-#include "method/placement.h"
+#include "method/penelope_steps.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penelope {
 
@@ -149,6 +150,34 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Prompt 
     put("interface_out", t.kept);
     states.push_back({ "first_logits", { built.logits->ne[0] }, get_node(built.logits) });
     return states;
+}
+
+LatentSteps * PenelopeMethod::steps(Context & context) const {
+    return &context.part<PenelopeSteps>(this, [&]() { return std::make_unique<PenelopeSteps>(*this, context); });
+}
+
+// Boundary, prompt cache and refinements once, a final pass for each K.
+void PenelopeMethod::sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
+                           const std::function<void(int, const Filled &)> & answer) const {
+    LatentSteps &    thinking = *this->steps(context);
+    std::vector<int> streams(prompts.size());
+    std::iota(streams.begin(), streams.end(), 0);
+    thinking.start(fresh_prompts(prompts));
+    std::vector<std::vector<StateTensor>> before(prompts.size());
+    int                                   t = 0;
+    for (int k : steps) {
+        for (; t < k; t++) {
+            for (int stream : streams) {
+                before[size_t(stream)] = thinking.look(stream);
+            }
+            thinking.advance(streams);
+        }
+        Filled filled = thinking.finish(streams);
+        for (int stream : streams) {
+            filled.settled.push_back(t > 0 ? readout_cosine(before[size_t(stream)], thinking.look(stream)) : -1.0f);
+        }
+        answer(k, filled);
+    }
 }
 
 } // namespace penelope

@@ -23,6 +23,9 @@ class PenelopeMethod : public Method {
                  const std::function<void(int, const Filled &)> & answer) const override;
     std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
 
+    LatentSteps * steps(Context & context) const override;
+
+    const PenelopeModules &       modules() const { return modules_; }
     const LatentShape &           shape() const { return shape_; }
     const std::vector<TimeStep> & time_steps() const { return steps_; }
 

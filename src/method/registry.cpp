@@ -2,9 +2,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "method/coconut.h"
 #include "method/penelope.h"
 #include "method/plain.h"
+#include "method/thoughts.h"
+#include "text/tokenizer.h"
 
 namespace penelope {
 
@@ -26,18 +27,25 @@ std::unique_ptr<Method> make_penelope(const MethodParts & parts) {
 }
 
 std::unique_ptr<Method> make_coconut(const MethodParts & parts) {
-    return std::make_unique<CoconutMethod>(parts.nodes.at("coconut.token.rows"), int(parts.config.k_max),
+    return std::make_unique<ThoughtMethod>("coconut", coconut_modules(parts.nodes), int(parts.config.k_max),
                                            int(parts.config.k_default));
+}
+
+// The answer's prefix is given up to the space before the answer, which many vocabularies join to what follows.
+std::unique_ptr<Method> make_codi(const MethodParts & parts) {
+    std::string prefix = parts.config.answer_prefix;
+    prefix.erase(prefix.find_last_not_of(' ') + 1);
+    return std::make_unique<ThoughtMethod>("codi", codi_modules(parts.nodes), int(parts.config.k_max),
+                                           int(parts.config.k_default), parts.tokenizer.encode(prefix));
 }
 
 } // namespace
 
 const std::vector<MethodEntry> & method_table() {
     static const std::vector<MethodEntry> table{
-        { "plain", true, false, make_plain },
-        { "cot", true, true, make_cot },
-        { "penelope", false, true, make_penelope },
-        { "coconut", false, true, make_coconut },
+        { "plain", true, false, make_plain },       { "cot", true, true, make_cot },
+        { "penelope", false, true, make_penelope }, { "coconut", false, true, make_coconut },
+        { "codi", false, true, make_codi },
     };
     return table;
 }

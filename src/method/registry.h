@@ -7,11 +7,14 @@
 
 namespace penelope {
 
+class Tokenizer;
+
 // What a method is made of. Everything outlives the method.
 struct MethodParts {
     const SidecarConfig & config; // as if empty for methods without modules
     const ModuleNodes &   nodes;  // with their data
     const DeviceInfo &    device;
+    const Tokenizer &     tokenizer;
     WeightStore &         tables; // takes what is computed once from the modules
 };
 

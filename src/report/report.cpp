@@ -96,7 +96,7 @@ template <typename Text> std::string values_of(const ScoredMethod & method, Text
 }
 
 std::string depth_text(const Evaluation & run, const Score & s) {
-    return run.is_visible() ? "" : std::to_string(s.n_steps);
+    return run.is_visible() ? "" : steps_label(s.n_steps);
 }
 
 std::string applications_text(const Evaluation & run, const Score & s) {

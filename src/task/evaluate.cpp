@@ -41,10 +41,12 @@ int depth_of(const Task & task, const Example & example) {
     return -1;
 }
 
-Prediction predict(const Task & task, const Example & example, const Answer & answer) {
+Prediction predict(const Task & task, const Example & example, int n_steps, const Answer & answer) {
     Prediction p;
     p.id                 = example.id;
-    p.n_steps            = answer.n_steps;
+    p.n_steps            = n_steps;
+    p.n_taken            = answer.n_steps;
+    p.settled            = answer.settled;
     p.depth              = depth_of(task, example);
     p.question           = example.question;
     p.text               = answer.text;
@@ -87,7 +89,10 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     const SidecarConfig * sidecar = engine.sidecar();
     std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
     const bool            visible = method.max_steps() == 0;
-    check_steps(method, steps.back());
+    const bool            is_auto = steps.back() == kAutoSteps;
+    if (!is_auto) {
+        check_steps(method, steps.back());
+    }
     GenerateOptions generate;
     generate.method    = method.name();
     generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
@@ -103,7 +108,8 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
-    check_room(method, session, prompts[order.back()], steps.back(), examples[order.back()].id);
+    check_room(method, session, prompts[order.back()], is_auto ? method.max_steps() : steps.back(),
+               examples[order.back()].id);
 
     const std::vector<size_t> timed   = choose_timed(order, size_t(options.n_timed));
     const size_t              n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
@@ -120,10 +126,14 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
         for (size_t i = 0; i < n; i++) {
             batch.push_back(prompts[order[start + i]]);
         }
-        for (const std::vector<Answer> & answers : session.generate_sweep(batch, steps, generate)) {
+        generate.n_steps = is_auto ? kAutoSteps : -1;
+        const std::vector<std::vector<Answer>> by_steps =
+            is_auto ? std::vector<std::vector<Answer>>{ session.generate_batch(batch, generate) }
+                    : session.generate_sweep(batch, steps, generate);
+        for (size_t k = 0; k < by_steps.size(); k++) {
             for (size_t i = 0; i < n; i++) {
                 const size_t which = order[start + i];
-                by_example[which].push_back(predict(task, examples[which], answers[i]));
+                by_example[which].push_back(predict(task, examples[which], steps[k], by_steps[k][i]));
             }
         }
         report(start + n);

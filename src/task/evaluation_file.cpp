@@ -20,12 +20,24 @@ OrderedJson number_or_null(double value) {
     return std::isfinite(value) && value >= 0 ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
+OrderedJson steps_json(int n_steps) {
+    return n_steps == kAutoSteps ? OrderedJson(steps_label(n_steps)) : OrderedJson(n_steps);
+}
+
+int read_steps(const Json & row, const std::string & where) {
+    if (row.contains("K") && row["K"] == steps_label(kAutoSteps)) {
+        return kAutoSteps;
+    }
+    return int(json_get<int64_t>(row, "K", where));
+}
+
 OrderedJson score_json(const Score & s) {
     OrderedJson by_depth = OrderedJson::array();
     for (const DepthScore & d : s.by_depth) {
         by_depth.push_back({ { "depth", d.depth }, { "n", d.n }, { "em", d.em } });
     }
-    return { { "K", s.n_steps },
+    return { { "K", steps_json(s.n_steps) },
+             { "steps", s.n_taken },
              { "em", s.em },
              { "parsed", s.parsed },
              { "cut", s.cut },
@@ -39,7 +51,8 @@ OrderedJson score_json(const Score & s) {
 
 Score read_score(const Json & row, const std::string & where) {
     Score s;
-    s.n_steps            = int(json_get<int64_t>(row, "K", where));
+    s.n_steps            = read_steps(row, where);
+    s.n_taken            = json_find<double>(row, "steps", where).value_or(double(s.n_steps));
     s.em                 = json_get<double>(row, "em", where);
     s.parsed             = json_get<double>(row, "parsed", where);
     s.cut                = json_find<double>(row, "cut", where).value_or(0.0);
@@ -76,7 +89,8 @@ Evaluation read_evaluation(const Json & object, const std::string & where) {
 Prediction read_prediction(const Json & row, const std::string & where) {
     Prediction p;
     p.id                 = json_get<std::string>(row, "id", where);
-    p.n_steps            = int(json_get<int64_t>(row, "K", where));
+    p.n_steps            = read_steps(row, where);
+    p.n_taken            = int(json_find<int64_t>(row, "steps", where).value_or(p.n_steps));
     p.depth              = int(json_find<int64_t>(row, "depth", where).value_or(-1));
     p.correct            = json_get<bool>(row, "correct", where);
     p.parsed             = json_get<bool>(row, "parsed", where);
@@ -124,7 +138,7 @@ OrderedJson evaluation_json(const Evaluation & e) {
              { "method", e.method },
              { "results", results },
              { "default_K", e.default_steps },
-             { "best_K", best_steps(e.scores) },
+             { "best_K", steps_json(best_steps(e.scores)) },
              { "chance", chance } };
 }
 
@@ -134,7 +148,8 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
         lines += dump_json(OrderedJson{ { "id", p.id },
                                         { "run", run },
                                         { "method", evaluation.method },
-                                        { "K", p.n_steps },
+                                        { "K", steps_json(p.n_steps) },
+                                        { "steps", p.n_taken },
                                         { "default_K", evaluation.default_steps },
                                         { "correct", p.correct },
                                         { "parsed", p.parsed },

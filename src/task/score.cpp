@@ -13,6 +13,10 @@ bool Evaluation::is_visible() const {
     return is_visible_method(method);
 }
 
+std::string steps_label(int n_steps) {
+    return n_steps == kAutoSteps ? "auto" : std::to_string(n_steps);
+}
+
 std::vector<Score> score(const std::vector<Prediction> & predictions) {
     std::map<int, Score>                     by_steps;
     std::map<int, std::vector<double>>       latencies;
@@ -21,6 +25,7 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
         Score & s = by_steps[p.n_steps];
         s.n_steps = p.n_steps;
         s.n++;
+        s.n_taken += p.n_taken;
         s.em += p.correct;
         s.parsed += p.parsed;
         s.cut += p.finish_reason == "length";
@@ -37,7 +42,7 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
     }
     std::vector<Score> scores;
     for (auto & [steps, s] : by_steps) {
-        for (double * sum : { &s.em, &s.parsed, &s.cut, &s.output_tokens }) {
+        for (double * sum : { &s.em, &s.parsed, &s.cut, &s.output_tokens, &s.n_taken }) {
             *sum /= double(s.n);
         }
         for (const auto & [depth, d] : depths[steps]) {

@@ -1,6 +1,7 @@
 // What a model answered and how good that was: predictions, a score per K, and the K a run is judged by. Needs no model.
 #pragma once
 
+#include "infer/session.h"
 #include "task/task.h"
 
 #include <cmath>
@@ -11,7 +12,9 @@ namespace penelope {
 
 struct Prediction {
     std::string id;
-    int         n_steps = 0;
+    int         n_steps = 0;  // K, or kAutoSteps
+    int         n_taken = 0;  // latent steps as they were
+    float       settled = -1; // see Answer
     int         depth   = -1; // of the question, as the task counts it; negative: unknown
     std::string question, text, extracted, answer;
     bool        parsed = false, correct = false;
@@ -29,7 +32,8 @@ struct DepthScore {
 };
 
 struct Score {
-    int                     n_steps = 0;
+    int                     n_steps = 0;                 // K, or kAutoSteps
+    double                  n_taken = 0;                 // latent steps, mean
     double                  em = 0, parsed = 0, cut = 0; // shares; cut: had no room to end
     size_t                  n             = 0;
     double                  output_tokens = 0;                // mean
@@ -48,6 +52,9 @@ struct Evaluation {
     // Visible steps: a layer application a layer and token, no K.
     bool is_visible() const;
 };
+
+// "3", "auto"
+std::string steps_label(int n_steps);
 
 // Scores by K from predictions.
 std::vector<Score> score(const std::vector<Prediction> & predictions);

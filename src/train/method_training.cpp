@@ -58,7 +58,7 @@ void coconut_shape(SidecarConfig & c, const ModelConfig &, int depth) {
 }
 
 std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const ModuleNodes & nodes) {
-    return std::make_unique<CoconutObjective>(nodes.at("coconut.token.rows"));
+    return std::make_unique<CoconutObjective>(coconut_modules(nodes));
 }
 
 const std::vector<MethodTraining> & table() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "latent/modules.h"
+#include "method/thoughts.h"
 #include "model/backbone.h"
 #include "train/minibatch.h"
 #include "train/step_inputs.h"
@@ -65,7 +66,7 @@ class PenelopeObjective : public Objective {
 // A start row, K thoughts, an end row, then the target from the end row on.
 class CoconutObjective : public Objective {
   public:
-    explicit CoconutObjective(Node token_rows) : token_rows_(token_rows) {} // [n_embd, 2]: start, end
+    explicit CoconutObjective(const ThoughtModules & modules) : modules_(modules) {}
 
     std::string name() const override { return "coconut"; }
     Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
@@ -75,7 +76,7 @@ class CoconutObjective : public Objective {
     int         n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
   private:
-    Node token_rows_;
+    ThoughtModules modules_;
 };
 
 } // namespace penelope

@@ -1,6 +1,5 @@
 // The rows of sequence b: prompt at places 0 .. n-1, start at n, thoughts at n+1 .. n+K, end at n+K+1, target tokens after it.
 // The end row predicts the first target token.
-#include "method/coconut.h"
 #include "train/objective.h"
 
 namespace penelope {
@@ -35,11 +34,10 @@ Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch 
     kept.segments  = start_rows.segments;
 
     Node prompt = slice_rows(g, tokens, 0, n_prompt_rows);
-    coconut_passes(g, model, prompt, slice_rows(g, token_rows_, 0, 1), n, first_rows.rows(), kept, thought_rows,
-                   inputs.kv());
+    thought_passes(g, model, modules_, prompt, n, first_rows.rows(), kept, thought_rows, inputs.kv());
 
     // [end; targets without their last] of every sequence
-    Node              end = slice_rows(g, token_rows_, 1, 1);
+    Node              end = slice_rows(g, modules_.token_rows, 1, 1);
     std::vector<Node> parts;
     int64_t           next = n_prompt_rows;
     for (const TokenizedExample & example : batch.examples) {

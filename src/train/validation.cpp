@@ -53,7 +53,8 @@ double Validator::loss(const Stage & stage) {
 std::unique_ptr<Method> Validator::current_method() {
     context_.reset();
     tables_ = std::make_unique<WeightStore>(backend_.device(), false);
-    return get_method(model_.choice().method).make({ model_.sidecar(), model_.modules(), backend_.device(), *tables_ });
+    return get_method(model_.choice().method)
+        .make({ model_.sidecar(), model_.modules(), backend_.device(), model_.tokenizer(), *tables_ });
 }
 
 // With room for the longest prompt, whatever the method puts after it, and the answer.

@@ -56,6 +56,21 @@ class ChatTest(ModelTest):
         self.ask(chat, "/set K 2")
         self.assertIn("penelope, K = 2 |", self.ask(chat, "x"))
 
+    def test_watch_and_steps(self):
+        chat = self.chat()
+        quiet = self.ask(chat, "Tom is a impus.")
+        self.assertNotIn("step 1", quiet)
+        self.ask(chat, "/watch")
+        self.ask(chat, "/steps 2")
+        seen = self.ask(chat, "Tom is a impus.")
+        self.assertIn("step 2: ", seen)
+        self.assertNotIn("step 3: ", seen)
+        self.assertRegex(seen, r"penelope, K = 2")
+        self.assertIn("error: -K 9", self.ask(chat, "/steps 9"))
+        self.assertIn("error:", self.ask(chat, "/steps 0-2"))
+        self.ask(chat, "/watch")
+        self.assertNotIn("step 1", self.ask(chat, "Tom is a impus."))
+
     def test_commands(self):
         chat = self.chat()
         self.assertIn("/save", self.ask(chat, "/help"))

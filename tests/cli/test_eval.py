@@ -54,6 +54,27 @@ class EvalTest(ModelTest):
             self.assertAlmostEqual(result["latency_ms"], sum(mine) / 2)
         self.assertIsNone(self.ok_json(*self.evaluate("--timed", 0))["results"][0]["latency_ms"])
 
+    def test_auto_stops_by_the_threshold_of_the_file(self):
+        chosen = self.work / "chosen.gguf"
+        # This model knows nothing, so that every threshold keeps its exactness: the one that stops first is chosen.
+        choice = self.ok_json(*self.evaluate("--timed", 0, "--choose-settled", chosen))
+        self.assertEqual(choice["reference_K"], 3)
+        self.assertGreater(choice["settled"], 0)
+        self.assertLessEqual(choice["steps"], 8)
+        report = self.ok_json("eval", "-m", self.model.base, "--sidecar", chosen, "--data", self.data, "--limit", 10, "-n", 4,
+                              "-K", "auto", "--timed", 2, "--predictions", self.work / "auto.jsonl")
+        row = report["results"][0]
+        self.assertEqual((row["K"], row["n"]), ("auto", 10))
+        self.assertAlmostEqual(row["steps"], choice["steps"])
+        self.assertAlmostEqual(row["em"], choice["em"])
+        rows = [json.loads(line) for line in (self.work / "auto.jsonl").read_text().splitlines()]
+        self.assertAlmostEqual(sum(r["steps"] for r in rows) / 10, row["steps"])
+        self.assertEqual(run("eval", "--compare", self.work / "auto.jsonl", self.work / "auto.jsonl").returncode, 0)
+        one = self.ok_json("run", "-m", self.model.base, "--sidecar", chosen, "-K", "auto", "-p", "x", "-n", 1)
+        self.assertLessEqual(one["K"], 8)
+        self.error(1, "chosen.gguf", *self.evaluate("--timed", 0, "--choose-settled", chosen))
+        self.error(2, "--choose-settled: ", *self.evaluate("-K", 2, "--choose-settled", self.work / "b.gguf"))
+
     def test_comparison_of_two_files(self):
         file, other = self.work / "a.jsonl", self.work / "b.jsonl"
         self.ok(*self.evaluate("-K", "0-2", "--predictions", file))

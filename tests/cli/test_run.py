@@ -35,6 +35,28 @@ class RunTest(ModelTest):
     def test_default_depth_is_the_sidecars(self):
         self.assertEqual(self.ok_json(*self.latent("-p", QUESTION, "-n", 1))["K"], 3)
 
+    def test_watch_shows_every_step_and_changes_no_answer(self):
+        plain = self.ok(*self.latent("-p", QUESTION, "-K", 3, "-n", 6))
+        watched = self.ok(*self.latent("-p", QUESTION, "-K", 3, "-n", 6, "--watch"))
+        self.assertEqual(watched.stdout, plain.stdout)
+        steps = [line for line in watched.stderr.splitlines() if line.startswith("step ")]
+        self.assertEqual([line.split(":")[0] for line in steps], ["step 0", "step 1", "step 2", "step 3"])
+        self.assertEqual(steps[3].split("|")[0].count(">"), 2)
+        self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
+        self.assertNotIn("features", steps[0])
+        self.error(1, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--watch", "-n", 1))
+        self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
+
+    def test_watch_writes_over_its_line_on_a_terminal(self):
+        terminal = Pty(*self.latent("-p", QUESTION, "-K", 2, "-n", 2, "--watch"))
+        self.addCleanup(terminal.close)
+        terminal.expect(r"\r\x1b\[Kstep 0: .*\r\x1b\[Kstep 1: .*\r\x1b\[Kstep 2: ")
+        self.assertEqual(terminal.wait(), 0)
+
+    def test_auto_needs_a_threshold(self):
+        self.error(1, "-K auto: the sidecar does not say", *self.latent("-p", QUESTION, "-K", "auto", "-n", 1))
+        self.error(1, "-K auto: latent steps need a sidecar", "run", "-m", self.model.base, "-p", "x", "-K", "auto")
+
     def test_without_sidecar(self):
         answer = self.ok_json("run", "-m", self.model.base, "-p", "Tom is", "-n", 3)
         self.assertEqual((answer["method"], answer["K"], answer["layer_applications"]), ("plain", 0, 6))

@@ -2,8 +2,8 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-#include "method/coconut.h"
 #include "method/decode.h"
+#include "method/thoughts.h"
 #include "model/load.h"
 #include "support/golden.h"
 
@@ -47,7 +47,7 @@ TEST_CASE("thoughts, first logits and greedy answers") {
     options.n_streams = 2;
     options.kv_type   = GGML_TYPE_F32;
     Context             context(model, device, options);
-    const CoconutMethod coconut(rows, 8, 3);
+    const ThoughtMethod coconut("coconut", { rows, {} }, 8, 3);
     for (int k : { 1, 3 }) {
         for (size_t example : { size_t(0), size_t(1) }) {
             const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);

@@ -58,26 +58,10 @@ class GoldenCase {
         });
     }
 
-    // Only "last" has the rows: Coconut on the same backbone and LoRA.
-    std::string coconut_sidecar() const {
-        return once("coconut.gguf", [&](ConvertOptions & options) {
-            const auto        rows = SafetensorsReader::open(source("coconut.safetensors"));
-            const std::string dir  = file("coconut");
-            std::filesystem::create_directory(dir);
-            SafetensorsWriter writer(dir + "/penelope.safetensors", false);
-            const auto &      tensor = rows.get("coconut.token.rows");
-            writer.add_tensor(tensor.name, tensor.type, tensor.shape);
-            writer.begin_data();
-            writer.write(tensor.data, tensor.size);
-            writer.finish();
-            const Json config = {
-                { "version", 1 }, { "method", "coconut" }, { "k_max", 8 }, { "k_default", 3 }, { "task", "golden" }
-            };
-            std::ofstream(dir + "/penelope_config.json") << config.dump();
-            options.dir       = dir;
-            options.lora_dir  = source("lora");
-            options.base_path = backbone();
-        });
+    // Only "last" has these: Coconut and CODI on the same backbone and LoRA.
+    std::string coconut_sidecar() const { return baseline("coconut", Json::object()); }
+    std::string codi_sidecar() const {
+        return baseline("codi", { { "projection_length", 48 }, { "answer_prefix", "The answer is: " } });
     }
 
     const Json &              json() const { return json_; }
@@ -88,6 +72,36 @@ class GoldenCase {
     std::vector<int32_t> target_ids(size_t example) const { return json_["examples"].at(example)["target_ids"]; }
 
   private:
+    // The tensors of the method in <method>.safetensors as a directory, converted.
+    std::string baseline(const std::string & method, const Json & own_fields) const {
+        return once(method + ".gguf", [&](ConvertOptions & options) {
+            const auto        all = SafetensorsReader::open(source(method + ".safetensors"));
+            const std::string dir = file(method);
+            std::filesystem::create_directory(dir);
+            std::vector<const SafetensorsTensor *> tensors;
+            SafetensorsWriter                      writer(dir + "/penelope.safetensors", false);
+            for (const SafetensorsTensor & tensor : all.tensors()) {
+                if (tensor.name.compare(0, method.size() + 1, method + ".") == 0) {
+                    writer.add_tensor(tensor.name, tensor.type, tensor.shape);
+                    tensors.push_back(&tensor);
+                }
+            }
+            writer.begin_data();
+            for (const SafetensorsTensor * tensor : tensors) {
+                writer.write(tensor->data, tensor->size);
+            }
+            writer.finish();
+            Json config = {
+                { "version", 1 }, { "method", method }, { "k_max", 8 }, { "k_default", 3 }, { "task", "golden" }
+            };
+            config.update(own_fields);
+            std::ofstream(dir + "/penelope_config.json") << config.dump();
+            options.dir       = dir;
+            options.lora_dir  = source("lora");
+            options.base_path = backbone();
+        });
+    }
+
     template <typename Fill> std::string once(const std::string & name, Fill fill) const {
         ConvertOptions options;
         options.out_path = file(name);

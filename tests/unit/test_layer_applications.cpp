@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "latent/load_modules.h"
-#include "method/coconut.h"
 #include "method/penelope.h"
 #include "method/plain.h"
+#include "method/thoughts.h"
 #include "model/load.h"
 
 using namespace penelope;
@@ -75,7 +75,7 @@ TEST_CASE("Penelope: early, middle and whole decoder") {
 TEST_CASE("Coconut: (K + 2) L, plain: L") {
     Sixteen sixteen;
     sixteen.store.load();
-    const CoconutMethod coconut(sixteen.rows, 8, 8);
+    const ThoughtMethod coconut("coconut", { sixteen.rows, {} }, 8, 8);
     CHECK(sixteen.count(coconut, 8) == 160);
     CHECK(sixteen.count(coconut, 3) == 80);
     CHECK(sixteen.count(coconut, 0) == 32);

@@ -1,0 +1,35 @@
+// The exact Gaussian error linear unit, x Phi(x), and its slope Phi(x) + x phi(x).
+#include "graph/ops.h"
+#include "graph/tape.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr float kInverseRootTwoPi = 0.3989422804f;
+constexpr float kAway             = 1e-4f; // from zero, where gelu(x) / x is not defined; Phi moves by 4e-5
+
+// No operation gives Phi itself: for u = |x| + a little it is gelu(u) / u, and Phi(-u) = 1 - Phi(u).
+Node normal_distribution(ggml_context * ctx, Node x) {
+    Node u    = ggml_scale_bias(ctx, ggml_abs(ctx, x), 1.0f, kAway);
+    Node half = ggml_scale_bias(ctx, ggml_div(ctx, ggml_gelu_erf(ctx, u), u), 1.0f, -0.5f);
+    return ggml_scale_bias(ctx, ggml_mul(ctx, half, ggml_sgn(ctx, x)), 1.0f, 0.5f);
+}
+
+} // namespace
+
+Node gelu(Graph & g, Node a) {
+    Node y = ggml_gelu_erf(g.ctx(), a);
+    if (g.tape() && g.tape()->wants(a)) {
+        g.tape()->record(y, [a](Graph & graph, Node dy) {
+            ggml_context * ctx     = graph.ctx();
+            Node           density = ggml_exp(ctx, ggml_scale(ctx, ggml_sqr(ctx, a), -0.5f));
+            Node           slope   = ggml_add(ctx, normal_distribution(ctx, a),
+                                              ggml_scale(ctx, ggml_mul(ctx, a, density), kInverseRootTwoPi));
+            graph.tape()->accumulate(graph, a, ggml_mul(ctx, slope, dy));
+        });
+    }
+    return y;
+}
+
+} // namespace penelope

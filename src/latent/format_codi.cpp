@@ -1,0 +1,47 @@
+// CODI's files: the input embeddings of its two markers, and the projection between a state and the next thought.
+#include "gguf/keys.h"
+#include "latent/method_format.h"
+
+namespace penelope {
+
+namespace {
+
+std::vector<TensorShape> tensors(const SidecarConfig & config, int64_t d) {
+    const int64_t p = config.projection_length;
+    return {
+        { "codi.token.rows", { d, 2 }, TensorStart::anchor }, // begin, end
+        { "codi.proj.in.weight", { d, p }, TensorStart::uniform, d, true },
+        { "codi.proj.in.bias", { p }, TensorStart::uniform, d },
+        { "codi.proj.out.weight", { p, d }, TensorStart::uniform, p, true },
+        { "codi.proj.out.bias", { d }, TensorStart::uniform, p },
+        { "codi.proj.norm.weight", { d }, TensorStart::ones },
+        { "codi.proj.norm.bias", { d }, TensorStart::zeros },
+    };
+}
+
+void check(const SidecarConfig &, const std::string &) {}
+
+int layer_applications(const SidecarConfig & config, int n_steps) {
+    return (n_steps + 2) * int(config.base.block_count);
+}
+
+std::pair<std::string, std::string> summary(const SidecarConfig & config) {
+    return { "thoughts", "through all " + std::to_string(config.base.block_count) +
+                             " layers and a projection of width " + std::to_string(config.projection_length) };
+}
+
+} // namespace
+
+const MethodFormat codi_format{
+    "codi",
+    { { "k_max", "k-max", keys::penelope_k_max, &SidecarConfig::k_max },
+      { "k_default", nullptr, keys::penelope_k_default, &SidecarConfig::k_default, nullptr, true },
+      { "projection_length", "projection-length", keys::penelope_projection_length,
+        &SidecarConfig::projection_length } },
+    tensors,
+    check,
+    layer_applications,
+    summary,
+};
+
+} // namespace penelope

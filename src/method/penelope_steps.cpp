@@ -1,0 +1,281 @@
+#include "method/penelope_steps.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+// Places looked at are rounded up, so that a graph serves prompts of many lengths; the mask hides the rest.
+constexpr int kBucket = 64;
+
+std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
+    std::string key = kind;
+    for (const Stretch & s : stretches) {
+        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.n_kv);
+    }
+    return key;
+}
+
+// One value of every step after the other: [n, k_max].
+std::vector<float> table(const std::vector<TimeStep> & steps, Node TimeStep::*value, int64_t n) {
+    std::vector<float> all;
+    for (const TimeStep & step : steps) {
+        const std::vector<float> row = get_node(step.*value);
+        for (int64_t i = 0; i < n; i++) {
+            all.push_back(row[size_t(i) % row.size()]);
+        }
+    }
+    return all;
+}
+
+template <typename T> std::vector<T> as(const std::vector<int> & values) {
+    return std::vector<T>(values.begin(), values.end());
+}
+
+} // namespace
+
+// Boundary and prompt cache; leaves M_0 and R_0 behind.
+struct PenelopeSteps::StartGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       ids = nullptr, streams = nullptr;
+    std::unique_ptr<RowInputs> all;
+    int                        n_applications = 0;
+};
+
+// One refinement, whatever step each stream stands at.
+struct PenelopeSteps::RefineGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       from = nullptr, to = nullptr;  // the streams, to read and to write
+    Node                       t = nullptr, t_rows = nullptr; // row of the tables, per stream and per memory row
+    std::unique_ptr<RowInputs> rows;
+};
+
+// The interface rows through [s:L), over a cache that holds the prompt in every layer.
+struct PenelopeSteps::FinalGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       from = nullptr, index = nullptr, logits = nullptr;
+    std::unique_ptr<RowInputs> rows, last;
+};
+
+PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
+    : method_(method), context_(context), d_(context.model().config.n_embd), store_(context.backend().device(), false),
+      places_(size_t(context.options().n_streams)) {
+    const LatentShape &           shape = method.shape();
+    const std::vector<TimeStep> & steps = method.time_steps();
+    const int64_t                 n = context.options().n_streams, k = int64_t(steps.size()), d = d_;
+    memory_        = store_.add_empty("steps.memory", GGML_TYPE_F32, { d * shape.n_memory, n });
+    features_      = store_.add_empty("steps.features", GGML_TYPE_F32, { d * shape.n_memory, n });
+    readout_       = store_.add_empty("steps.readout", GGML_TYPE_F32, { d * shape.n_readout, n });
+    offsets_       = store_.add_host("steps.offset", { d * shape.n_memory, k },
+                                     table(steps, &TimeStep::memory_offset, d * shape.n_memory));
+    readout_steps_ = store_.add_host("steps.readout.step", { d, k }, table(steps, &TimeStep::readout_step, d));
+    gains_         = store_.add_host("steps.gain", { d, k }, table(steps, &TimeStep::gain, d));
+    shifts_        = store_.add_host("steps.shift", { d, k }, table(steps, &TimeStep::shift, d));
+    pulls_         = store_.add_host("steps.pull", { d, k }, table(steps, &TimeStep::pull, d));
+    store_.load();
+}
+
+PenelopeSteps::~PenelopeSteps() = default;
+
+int PenelopeSteps::layer_applications(int stream) const {
+    return at(stream).n_thinking + at(stream).n_final;
+}
+
+int PenelopeSteps::rounded(int n_rows) const {
+    return std::min((n_rows + kBucket - 1) / kBucket * kBucket, context_.n_rows());
+}
+
+// Rows [first, first + count) after the prompt of each stream.
+std::vector<Stretch> PenelopeSteps::stretches(const std::vector<int> & streams, int first, int count, Hold to) const {
+    std::vector<Stretch> all;
+    for (int stream : streams) {
+        const int row = at(stream).n_prompt + first;
+        all.push_back({ stream, row, count, rounded(row + count), count, Hold::anchor, to });
+    }
+    return all;
+}
+
+// [d * rows, streams] -> [d, rows * n] of the streams in `index`.
+Node PenelopeSteps::gather(Graph & g, Node states, Node index, int n_rows) const {
+    return reshape_rows(g, ggml_get_rows(g.ctx(), states, index), d_, n_rows * index->ne[0]);
+}
+
+void PenelopeSteps::keep(Graph & g, Node states, Node rows, Node index) const {
+    g.expand(ggml_set_rows(g.ctx(), states, reshape_rows(g, rows, states->ne[0], index->ne[0]), index));
+}
+
+PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
+    const bool exact = context_.options().bucket == 1;
+    return context_.graph<StartGraph>(p.key("penelope-start", 0), [&]() {
+        const Backbone &    model = context_.model();
+        const LatentShape & shape = method_.shape();
+        const int           n     = int(p.prompts.size());
+        auto                built = std::make_unique<StartGraph>(node_budget(2 * model.config.n_layer, 2 * n, 128));
+        Graph &             g     = built->graph;
+        built->ids                = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
+        built->streams            = g.input("streams", GGML_TYPE_I64, n);
+        built->all                = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
+        const Boundary start      = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
+                                             nullptr, n, built->all->rows(), context_.cache());
+        const Rows     rows       = built->all->part(g, 0, n);
+        Node           above      = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
+        built->n_applications     = g.n_layer_marks();
+        if (above) {
+            // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step longer.
+            const Queries none{};
+            run_layers(g, model, shape.end, model.config.n_layer, above, rows, context_.cache(), &none);
+        }
+        keep(g, memory_, start.memory, built->streams);
+        keep(g, readout_, start.readout, built->streams);
+        return built;
+    });
+}
+
+void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
+    int                    ahead  = 0;
+    const std::vector<int> n_done = send_ahead(context_, prompts, ahead);
+    const Placement        p      = place(prompts, n_done, method_.shape(), context_.options().bucket);
+    StartGraph &           built  = start_graph(p);
+    std::vector<int64_t>   streams;
+    for (const Prompt & prompt : prompts) {
+        streams.push_back(prompt.stream);
+    }
+    context_.prepare(built);
+    set_node(built.ids, p.ids);
+    set_node(built.streams, streams);
+    built.all->fill(p.all(), &context_.cache());
+    context_.compute(built);
+    context_.count_token_rows(p.ids.size());
+    for (const Prompt & prompt : prompts) {
+        at(prompt.stream) = { int(prompt.tokens.size()), 0, ahead + built.n_applications, 0 };
+        // Layers below the interval stand after the interface already; decoding an answer moves them on.
+        context_.cache().restore(prompt.stream, 0);
+        context_.cache().keep(prompt.stream, n_rows_after(prompt.stream), Hold::tip);
+    }
+}
+
+PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stretch> & memory) {
+    return context_.graph<RefineGraph>(key_of("penelope-refine", memory), [&]() {
+        const Backbone &    model = context_.model();
+        const LatentShape & shape = method_.shape();
+        const int           n     = int(memory.size());
+        auto                built = std::make_unique<RefineGraph>(node_budget(shape.end - shape.start, 2 * n, 256));
+        Graph &             g     = built->graph;
+        built->from               = g.input("from", GGML_TYPE_I32, n);
+        built->to                 = g.input("to", GGML_TYPE_I64, n);
+        built->t                  = g.input("t", GGML_TYPE_I32, n);
+        built->t_rows             = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
+        built->rows               = std::make_unique<RowInputs>(g, "memory", memory, false);
+
+        TimeStep step{};
+        step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t);       // [d * m, n]
+        step.readout_step  = ggml_get_rows(g.ctx(), readout_steps_, built->t); // [d, n]
+        step.gain          = ggml_get_rows(g.ctx(), gains_, built->t_rows);    // [d, m * n], likewise the others
+        step.shift         = ggml_get_rows(g.ctx(), shifts_, built->t_rows);
+        step.pull          = ggml_get_rows(g.ctx(), pulls_, built->t_rows);
+
+        Trajectory trajectory{};
+        trajectory.memory  = { gather(g, memory_, built->from, shape.n_memory) };
+        trajectory.readout = { gather(g, readout_, built->from, shape.n_readout) };
+        refine_once(g, model, method_.modules(), shape, step, built->rows->rows(), context_.cache(), trajectory);
+        keep(g, memory_, trajectory.memory.back(), built->to);
+        keep(g, features_, trajectory.features.back(), built->to);
+        keep(g, readout_, trajectory.readout.back(), built->to);
+        return built;
+    });
+}
+
+void PenelopeSteps::advance(const std::vector<int> & streams) {
+    if (streams.empty()) {
+        return;
+    }
+    const LatentShape &        shape  = method_.shape();
+    const std::vector<Stretch> memory = stretches(streams, 0, shape.n_memory, Hold::none);
+    RefineGraph &              built  = refine_graph(memory);
+    std::vector<int32_t>       t, t_rows;
+    for (int stream : streams) {
+        t.push_back(at(stream).t);
+        t_rows.insert(t_rows.end(), size_t(shape.n_memory), at(stream).t);
+    }
+    context_.prepare(built);
+    set_node(built.from, as<int32_t>(streams));
+    set_node(built.to, as<int64_t>(streams));
+    set_node(built.t, t);
+    set_node(built.t_rows, t_rows);
+    built.rows->fill(memory, &context_.cache());
+    context_.compute(built);
+    for (int stream : streams) {
+        at(stream).t++;
+        at(stream).n_thinking += built.graph.n_layer_applications();
+    }
+}
+
+PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch> & rows,
+                                                       const std::vector<Stretch> & last) {
+    return context_.graph<FinalGraph>(key_of("penelope-final", rows), [&]() {
+        const Backbone &    model = context_.model();
+        const LatentShape & shape = method_.shape();
+        const int           n     = int(rows.size());
+        auto                built = std::make_unique<FinalGraph>(node_budget(model.config.n_layer, 2 * n, 64));
+        Graph &             g     = built->graph;
+        built->from               = g.input("from", GGML_TYPE_I32, n);
+        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false);
+        built->last               = std::make_unique<RowInputs>(g, "last", last, false);
+        built->index              = g.input("last.index", GGML_TYPE_I32, n);
+        Queries kept;
+        kept.index     = built->index;
+        kept.positions = built->last->rows().positions;
+        kept.segments  = built->last->rows().segments;
+        Node inter     = join_interface(g, shape, gather(g, memory_, built->from, shape.n_memory),
+                                        gather(g, readout_, built->from, shape.n_readout));
+        Node out = run_layers(g, model, shape.start, model.config.n_layer, inter, built->rows->rows(), context_.cache(),
+                              &kept);
+        built->logits = logits(g, model, out);
+        g.output(built->logits);
+        return built;
+    });
+}
+
+Filled PenelopeSteps::finish(const std::vector<int> & streams) {
+    const int                  n_inter = method_.shape().n_interface();
+    const std::vector<Stretch> rows    = stretches(streams, 0, n_inter, Hold::tip);
+    const std::vector<Stretch> last    = stretches(streams, n_inter - 1, 1, Hold::tip);
+    FinalGraph &               built   = final_graph(rows, last);
+    for (int stream : streams) {
+        context_.cache().restore(stream, n_rows_after(stream));
+    }
+    context_.prepare(built);
+    set_node(built.from, as<int32_t>(streams));
+    built.rows->fill(rows, &context_.cache());
+    built.last->fill(last, &context_.cache());
+    set_node(built.index, last_index(0, int(streams.size()), method_.shape()));
+    context_.compute(built);
+
+    Filled filled;
+    filled.logits = get_rows(built.logits);
+    for (int stream : streams) {
+        at(stream).n_final = built.graph.n_layer_applications();
+        filled.n_rows.push_back(n_rows_after(stream));
+        filled.layer_applications = std::max(filled.layer_applications, layer_applications(stream));
+    }
+    return filled;
+}
+
+std::vector<StateTensor> PenelopeSteps::look(int stream) const {
+    const LatentShape &      shape = method_.shape();
+    std::vector<StateTensor> states;
+    const auto               put = [&](const char * name, Node all, int64_t n_rows) {
+        std::vector<float> values(size_t(all->ne[0]));
+        ggml_backend_tensor_get(all, values.data(), size_t(stream) * all->nb[1], values.size() * sizeof(float));
+        states.push_back({ name, { n_rows, d_ }, std::move(values) });
+    };
+    put("M", memory_, shape.n_memory);
+    put("R", readout_, shape.n_readout);
+    if (step(stream) > 0) {
+        put("H", features_, shape.n_memory);
+    }
+    return states;
+}
+
+} // namespace penelope

@@ -1,0 +1,235 @@
+#include "method/thought_steps.h"
+
+#include "method/placement.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+// Places looked at are rounded up, so that a graph serves many steps; the mask hides the rest.
+constexpr int kBucket = 64;
+
+std::string key_of(const std::string & kind, const std::vector<Stretch> & stretches) {
+    std::string key = kind;
+    for (const Stretch & s : stretches) {
+        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv);
+    }
+    return key;
+}
+
+template <typename T> std::vector<T> as(const std::vector<int> & values) {
+    return std::vector<T>(values.begin(), values.end());
+}
+
+} // namespace
+
+struct ThoughtSteps::StartGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       ids = nullptr, to = nullptr;
+    std::unique_ptr<RowInputs> first; // prompts, then a start row each
+};
+
+struct ThoughtSteps::ThoughtGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       from = nullptr, to = nullptr; // the streams, to read and to write
+    std::unique_ptr<RowInputs> rows;
+};
+
+struct ThoughtSteps::EndGraph : BuiltGraph {
+    using BuiltGraph::BuiltGraph;
+    Node                       ids = nullptr, index = nullptr, logits = nullptr; // ids: null without a prefix
+    std::unique_ptr<RowInputs> rows, last;
+};
+
+ThoughtSteps::ThoughtSteps(const ThoughtMethod & method, Context & context)
+    : method_(method), context_(context), store_(context.backend().device(), false),
+      places_(size_t(context.options().n_streams)) {
+    next_ = store_.add_empty("steps.thought", GGML_TYPE_F32,
+                             { context.model().config.n_embd, int64_t(context.options().n_streams) });
+    store_.load();
+}
+
+// Rows [first, first + count) after the thoughts of each stream so far.
+std::vector<Stretch> ThoughtSteps::after_thoughts(const std::vector<int> & streams, int first, int count) const {
+    std::vector<Stretch> all;
+    for (int stream : streams) {
+        const int row  = at(stream).n_prompt + 1 + at(stream).t + first;
+        const int n_kv = std::min((row + count + kBucket - 1) / kBucket * kBucket, context_.n_rows());
+        all.push_back({ stream, row, count, n_kv, count, Hold::tip, Hold::tip });
+    }
+    return all;
+}
+
+// state: residual stream after the last layer, a row for each stream.
+void ThoughtSteps::keep_next(Graph & g, Node state, Node streams) const {
+    g.expand(ggml_set_rows(g.ctx(), next_, next_thought(g, context_.model(), method_.modules(), state), streams));
+}
+
+ThoughtSteps::StartGraph & ThoughtSteps::start_graph(const std::vector<Stretch> & first, int n_ids) {
+    return context_.graph<StartGraph>(key_of(method_.name() + "-start", first), [&]() {
+        const Backbone & model = context_.model();
+        const int        n     = int(first.size()) / 2;
+        auto             built = std::make_unique<StartGraph>(node_budget(model.config.n_layer, 2 * n, 128));
+        Graph &          g     = built->graph;
+        built->ids             = g.input("ids", GGML_TYPE_I32, n_ids);
+        built->to              = g.input("to", GGML_TYPE_I64, n);
+        built->first           = std::make_unique<RowInputs>(g, "first", first, true);
+        const Rows start_rows  = built->first->part(g, n, n);
+        Queries    kept;
+        kept.first     = n_ids;
+        kept.count     = n;
+        kept.positions = start_rows.positions;
+        kept.segments  = start_rows.segments;
+        Node start     = repeat_rows(g, slice_rows(g, method_.modules().token_rows, 0, 1), n);
+        Node x         = concat_rows(g, { embed(g, model.embedding, built->ids), start });
+        keep_next(g, run_layers(g, model, 0, model.config.n_layer, x, built->first->rows(), context_.cache(), &kept),
+                  built->to);
+        return built;
+    });
+}
+
+void ThoughtSteps::start(const std::vector<Prompt> & prompts) {
+    int                    ahead  = 0;
+    const std::vector<int> n_done = send_ahead(context_, prompts, ahead);
+    std::vector<Stretch>   first, starts;
+    std::vector<int32_t>   ids;
+    std::vector<int>       streams;
+    for (size_t i = 0; i < prompts.size(); i++) {
+        const Tokens & tokens = prompts[i].tokens;
+        const int      n_all  = int(tokens.size());
+        first.push_back(stretch(prompts[i].stream, n_done[i], n_all - n_done[i]));
+        starts.push_back(stretch(prompts[i].stream, n_all, 1));
+        first.back().to = starts.back().from = Hold::anchor; // the end of the prompt, for a later prompt to go on from
+        ids.insert(ids.end(), tokens.begin() + n_done[i], tokens.end());
+        streams.push_back(prompts[i].stream);
+    }
+    first.insert(first.end(), starts.begin(), starts.end());
+    StartGraph & built = start_graph(first, int(ids.size()));
+    context_.prepare(built);
+    set_node(built.ids, ids);
+    set_node(built.to, as<int64_t>(streams));
+    built.first->fill(first, &context_.cache());
+    context_.compute(built);
+    context_.count_token_rows(ids.size());
+    for (size_t i = 0; i < prompts.size(); i++) {
+        at(streams[i]) = { int(prompts[i].tokens.size()), 0, ahead + built.graph.n_layer_applications(), 0 };
+    }
+}
+
+ThoughtSteps::ThoughtGraph & ThoughtSteps::thought_graph(const std::vector<Stretch> & rows) {
+    return context_.graph<ThoughtGraph>(key_of(method_.name() + "-thought", rows), [&]() {
+        const Backbone & model = context_.model();
+        const int        n     = int(rows.size());
+        auto             built = std::make_unique<ThoughtGraph>(node_budget(model.config.n_layer, n, 128));
+        Graph &          g     = built->graph;
+        built->from            = g.input("from", GGML_TYPE_I32, n);
+        built->to              = g.input("to", GGML_TYPE_I64, n);
+        built->rows            = std::make_unique<RowInputs>(g, "rows", rows, false);
+        Node x                 = ggml_get_rows(g.ctx(), next_, built->from);
+        keep_next(g, run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context_.cache()),
+                  built->to);
+        return built;
+    });
+}
+
+void ThoughtSteps::advance(const std::vector<int> & streams) {
+    if (streams.empty()) {
+        return;
+    }
+    const std::vector<Stretch> rows  = after_thoughts(streams, 0, 1);
+    ThoughtGraph &             built = thought_graph(rows);
+    for (int stream : streams) {
+        if (at(stream).n_final > 0) {
+            context_.cache().restore(stream, at(stream).n_prompt + 1 + at(stream).t);
+        }
+    }
+    context_.prepare(built);
+    set_node(built.from, as<int32_t>(streams));
+    set_node(built.to, as<int64_t>(streams));
+    built.rows->fill(rows, &context_.cache());
+    context_.compute(built);
+    for (int stream : streams) {
+        at(stream).t++;
+        at(stream).n_final = 0;
+        at(stream).n_thinking += built.graph.n_layer_applications();
+    }
+}
+
+ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & rows, const std::vector<Stretch> & last) {
+    return context_.graph<EndGraph>(key_of(method_.name() + "-end", rows), [&]() {
+        const Backbone & model    = context_.model();
+        const int        n        = int(rows.size());
+        const int        n_prefix = rows.front().count - 1;
+        auto             built    = std::make_unique<EndGraph>(node_budget(model.config.n_layer, 2 * n, 64 * (n + 1)));
+        Graph &          g        = built->graph;
+        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false);
+        Node end                  = slice_rows(g, method_.modules().token_rows, 1, 1);
+        if (n_prefix == 0) {
+            Node out      = run_layers(g, model, 0, model.config.n_layer, repeat_rows(g, end, n), built->rows->rows(),
+                                       context_.cache());
+            built->logits = logits(g, model, out);
+        } else {
+            built->ids              = g.input("ids", GGML_TYPE_I32, int64_t(n) * n_prefix);
+            built->last             = std::make_unique<RowInputs>(g, "last", last, false);
+            built->index            = g.input("last.index", GGML_TYPE_I32, n);
+            Node              words = embed(g, model.embedding, built->ids);
+            std::vector<Node> parts;
+            for (int i = 0; i < n; i++) {
+                parts.push_back(end);
+                parts.push_back(slice_rows(g, words, int64_t(i) * n_prefix, n_prefix));
+            }
+            Queries kept;
+            kept.index     = built->index;
+            kept.positions = built->last->rows().positions;
+            kept.segments  = built->last->rows().segments;
+            Node out       = run_layers(g, model, 0, model.config.n_layer, concat_rows(g, parts), built->rows->rows(),
+                                        context_.cache(), &kept);
+            built->logits  = logits(g, model, out);
+        }
+        g.output(built->logits);
+        return built;
+    });
+}
+
+Filled ThoughtSteps::finish(const std::vector<int> & streams) {
+    const int                  n_end = 1 + int(method_.prefix().size());
+    const std::vector<Stretch> rows  = after_thoughts(streams, 0, n_end);
+    const std::vector<Stretch> last  = after_thoughts(streams, n_end - 1, 1);
+    EndGraph &                 built = end_graph(rows, last);
+    for (int stream : streams) {
+        // For a step after the answer: end row and answer are not part of it.
+        context_.cache().keep(stream, at(stream).n_prompt + 1 + at(stream).t, Hold::tip);
+    }
+    context_.prepare(built);
+    built.rows->fill(rows, &context_.cache());
+    if (built.ids) {
+        std::vector<int32_t> ids, index;
+        for (size_t i = 1; i <= streams.size(); i++) {
+            ids.insert(ids.end(), method_.prefix().begin(), method_.prefix().end());
+            index.push_back(int32_t(i) * n_end - 1);
+        }
+        set_node(built.ids, ids);
+        set_node(built.index, index);
+        built.last->fill(last, &context_.cache());
+    }
+    context_.compute(built);
+
+    Filled filled;
+    filled.logits = get_rows(built.logits);
+    for (int stream : streams) {
+        at(stream).n_final = built.graph.n_layer_applications();
+        filled.n_rows.push_back(at(stream).n_prompt + method_.n_extra_rows(at(stream).t));
+        filled.layer_applications = std::max(filled.layer_applications, layer_applications(stream));
+    }
+    return filled;
+}
+
+std::vector<StateTensor> ThoughtSteps::look(int stream) const {
+    std::vector<float> values(size_t(next_->ne[0]));
+    ggml_backend_tensor_get(next_, values.data(), size_t(stream) * next_->nb[1], values.size() * sizeof(float));
+    return { { "R", { 1, next_->ne[0] }, std::move(values) } };
+}
+
+} // namespace penelope
