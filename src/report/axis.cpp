@@ -99,6 +99,10 @@ Axis make_axis(const std::vector<double> & values, const AxisStyle & style) {
         low -= half;
         high += half;
     }
+    if (style.share) {
+        low  = 0;
+        high = 100;
+    }
     Axis axis;
     if (style.logarithmic && low > 0 && high / low > kLogFrom) {
         place_log_ticks(axis, low, high);

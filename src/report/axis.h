@@ -10,6 +10,7 @@ struct AxisStyle {
     bool logarithmic = false; // where all values are positive and span more than a factor of 8, else linear
     bool whole       = false; // ticks at whole numbers only
     bool tight       = false; // ends near the data instead of at ticks
+    bool share       = false; // percent of a whole: from 0 to 100, whatever the data
 };
 
 struct Axis {

@@ -1,5 +1,6 @@
 #include "report/chart.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -12,6 +13,7 @@ constexpr double kWidth = 720, kPlotHeight = 300;
 constexpr double kLeft = 64, kRight = 24, kTitle = 34, kBottom = 52;
 constexpr double kLegendLine = 18, kLetter = 6.6, kSample = 24,
                  kLegendGap = 18; // a letter is about 0.55 of the font size wide
+constexpr double kStroke = 1.8, kDot = 3.5, kWider = 1.4, kMostAbove = 3;
 
 // Distinct for people who see few colours (Okabe and Ito).
 const char * const kColours[] = { "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000" };
@@ -116,49 +118,79 @@ class Plot {
         return svg + "</g>\n";
     }
 
-    std::string level(const Level & level) const {
+    std::string level(const Level & level) {
+        const double width = text_width(level.name);
+        Box          box{ right() - 4 - width, y(level.y) - 16, right() - 4, y(level.y) - 2 };
+        if (!is_free(box)) {
+            box.top += 18; // below its line instead
+            box.bottom += 18;
+        }
+        taken_.push_back(box);
         return stroke(kLeft, y(level.y), right(), y(level.y), "stroke=\"#777\" stroke-dasharray=\"4 4\"") +
-               text_at(right() - 4, y(level.y) - 5, level.name, "text-anchor=\"end\" fill=\"#666\" font-size=\"11\"");
+               text_at(box.right, box.bottom - 3, level.name, "text-anchor=\"end\" fill=\"#666\" font-size=\"11\"");
     }
 
-    std::string curve(const Series & series, const Line & line, bool markers) {
+    // n_above: curves drawn after this one. A curve is wider than those above it, so that one that lies under another still shows.
+    std::string curve(const Series & series, const Line & line, bool markers, size_t n_above) {
+        const double      spare  = std::min<double>(double(n_above), kMostAbove);
+        const std::string width  = px(kStroke + kWider * spare);
+        const std::string radius = px(kDot + kWider * spare / 2);
+        const auto        n_shown =
+            std::count_if(series.points.begin(), series.points.end(), [&](const ChartPoint & p) { return shows(p); });
         std::string path, dots, labels;
         for (const ChartPoint & p : series.points) {
             if (!shows(p)) {
                 continue;
             }
             path += (path.empty() ? "M" : "L") + px(x(p.x)) + " " + px(y(p.y));
-            if (markers) {
-                dots += "<circle cx=\"" + px(x(p.x)) + "\" cy=\"" + px(y(p.y)) + "\" r=\"3.5\"/>\n";
+            if (markers || n_shown == 1) { // a path of one point shows nothing
+                dots += "<circle cx=\"" + px(x(p.x)) + "\" cy=\"" + px(y(p.y)) + "\" r=\"" + radius + "\"/>\n";
             }
-            if (!p.label.empty() && has_room(x(p.x), y(p.y), p.label)) {
-                labels += text_at(x(p.x) + 6, y(p.y) + 13, p.label, "font-size=\"11\"");
-            }
+            labels += label_at(x(p.x), y(p.y), p.label);
         }
         if (path.empty()) {
             return "";
         }
-        return "<path d=\"" + path + "\" fill=\"none\" " + stroke_style(line) +
-               " stroke-width=\"1.8\" stroke-linejoin=\"round\"/>\n<g fill=\"" + line.colour + "\">\n" + dots + labels +
-               "</g>\n";
+        return "<path d=\"" + path + "\" fill=\"none\" " + stroke_style(line) + " stroke-width=\"" + width +
+               "\" stroke-linejoin=\"round\"/>\n<g fill=\"" + line.colour + "\">\n" + dots + labels + "</g>\n";
     }
 
   private:
-    // Whether a label there leaves those before it readable; it counts among them then.
-    bool has_room(double left, double base, const std::string & label) {
-        for (const auto & [other, other_base] : labels_) {
-            if (std::fabs(left - other) < text_width(label) + 4 && std::fabs(base - other_base) < 12) {
-                return false;
-            }
-        }
-        labels_.emplace_back(left, base);
-        return true;
+    struct Box {
+        double left, top, right, bottom;
+    };
+
+    // Inside the plot, and off every text before it.
+    bool is_free(const Box & box) const {
+        return box.left >= kLeft && box.right <= right() && box.top >= top_ && box.bottom <= bottom() &&
+               std::none_of(taken_.begin(), taken_.end(), [&](const Box & other) {
+                   return box.left < other.right && other.left < box.right && box.top < other.bottom &&
+                          other.top < box.bottom;
+               });
     }
 
-    const Axis &                           x_;
-    const Axis &                           y_;
-    double                                 top_;
-    std::vector<std::pair<double, double>> labels_; // where they start
+    // Beside its point where there is room: below or above, to the right or to the left; nowhere when there is none.
+    std::string label_at(double at_x, double at_y, const std::string & label) {
+        if (label.empty()) {
+            return "";
+        }
+        const double width = text_width(label);
+        for (const double left : { at_x + 6, at_x - 6 - width }) {
+            for (const double top : { at_y + 2, at_y - 17 }) {
+                const Box box{ left, top, left + width, top + 13 };
+                if (is_free(box)) {
+                    taken_.push_back(box);
+                    return text_at(left, box.bottom - 2, label, "font-size=\"11\"");
+                }
+            }
+        }
+        return "";
+    }
+
+    const Axis &     x_;
+    const Axis &     y_;
+    double           top_;
+    std::vector<Box> taken_; // by texts
 };
 
 } // namespace
@@ -192,7 +224,7 @@ std::string draw_chart(const Chart & chart) {
         svg += plot.level(level);
     }
     for (size_t i = 0; i < chart.series.size(); i++) {
-        svg += plot.curve(chart.series[i], line_of(i), chart.markers);
+        svg += plot.curve(chart.series[i], line_of(i), chart.markers, chart.series.size() - 1 - i);
     }
     return svg + "</svg>\n";
 }

@@ -284,6 +284,8 @@ class Page {
     ReportFiles                              files_;
 };
 
+constexpr AxisStyle kShare{ false, false, false, true };
+
 void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
     Chart loss{ "Training loss", "update", "cross-entropy per target token", {}, {}, false, {}, {} };
     loss.x_style.tight       = true;
@@ -294,7 +296,7 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
     Chart exact              = valid_loss;
     exact.title              = "Exact match on validation";
     exact.y_label            = "exact match (%)";
-    exact.y_style            = {};
+    exact.y_style            = kShare;
     Chart depth              = exact;
     depth.title              = "Exact match on validation against latent steps";
     depth.x_label            = "K";
@@ -317,8 +319,10 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
 }
 
 void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
-    Chart depth{ "Exact match against latent steps", "K", "exact match (%)", { false, true, true }, {}, true, {}, {} };
-    Chart latency{ "Exact match against latency", "ms per question", "exact match (%)", {}, {}, true, {}, {} };
+    Chart depth{
+        "Exact match against latent steps", "K", "exact match (%)", { false, true, true }, kShare, true, {}, {}
+    };
+    Chart latency{ "Exact match against latency", "ms per question", "exact match (%)", {}, kShare, true, {}, {} };
     latency.x_style.tight = true;
     for (const ScoredMethod & method : methods) {
         if (Series series = by_depth(method); series.points.size() > 1) {
@@ -339,7 +343,7 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
                         "depth",
                         "exact match (%)",
                         { false, true, true },
-                        {},
+                        kShare,
                         true,
                         {},
                         {} };

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 using namespace penelope;
@@ -118,4 +119,51 @@ TEST_CASE("many names take several lines of the legend, and no two series look a
 
 TEST_CASE("a chart without a point is still a document") {
     CHECK(draw_chart({ "t", "x", "y", {}, {}, false, {}, {} }).find("</svg>") != std::string::npos);
+}
+
+TEST_CASE("shares are shown from 0 to 100") {
+    CHECK(tick_texts(make_axis({ 86.1, 87.3 }, { false, false, false, true })) ==
+          Texts{ "0", "20", "40", "60", "80", "100" });
+}
+
+TEST_CASE("a series of one point shows a dot, also where curves have none") {
+    Chart chart;
+    chart.series = { { "one", { { 3, 4 } } } };
+    CHECK(count(draw_chart(chart), "<circle") == 1);
+    chart.series[0].points.push_back({ 4, 5 });
+    CHECK(count(draw_chart(chart), "<circle") == 0);
+}
+
+TEST_CASE("a curve under an equal one stays visible: it is wider") {
+    Chart chart;
+    chart.series          = { { "below", { { 0, 1 }, { 1, 2 } } }, { "above", { { 0, 1 }, { 1, 2 } } } };
+    const std::string svg = draw_chart(chart);
+    CHECK(svg.find("stroke-width=\"3.2\"") != std::string::npos);
+    CHECK(svg.find("stroke-width=\"3.2\"") < svg.find("stroke-width=\"1.8\""));
+}
+
+TEST_CASE("labels of neighbouring points and levels do not cover each other") {
+    Chart chart;
+    chart.series = { { "a", { { 0, 50, "K=0" }, { 10, 50, "K=1" } } },
+                     { "b", { { 0, 50, "K=00" }, { 10, 50.1, "K=11" } } } };
+    chart.levels = { { "guess", 50 }, { "guess again", 50.2 } };
+    struct Text {
+        double x, y;
+    };
+    std::vector<Text> texts;
+    const std::string svg = draw_chart(chart);
+    for (const char * label : { ">K=0<", ">K=1<", ">K=00<", ">K=11<", ">guess<", ">guess again<" }) {
+        const size_t end = svg.find(label);
+        if (end == std::string::npos) {
+            continue; // left out for want of room
+        }
+        const size_t at = svg.rfind("<text x=\"", end);
+        Text         text{};
+        CHECK(std::sscanf(svg.c_str() + at, "<text x=\"%lf\" y=\"%lf\"", &text.x, &text.y) == 2);
+        for (const Text & other : texts) {
+            CHECK((std::fabs(text.y - other.y) >= 11 || std::fabs(text.x - other.x) >= 20));
+        }
+        texts.push_back(text);
+    }
+    CHECK(texts.size() >= 5);
 }
