@@ -36,6 +36,8 @@ DatasetOptions dataset_options(const Options & options, const Task & task) {
     if (options.given("max-steps")) {
         dataset.max_steps = static_cast<int>(std::min<int64_t>(options.integer("max-steps"), INT_MAX));
     }
+    dataset.n_chains = static_cast<int>(options.integer("chains"));
+    dataset.surface  = options.text("surface");
     if (options.given("train")) {
         dataset.n_train = static_cast<size_t>(options.integer("train"));
     }

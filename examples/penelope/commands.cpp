@@ -64,7 +64,7 @@ const std::vector<Command> & command_table() {
           "penelope export listops.gguf -o listops-lora.gguf --as lora\n",
           cmd_export },
         { "data", "Make the data of a task, or check files for repeats",
-          "listops|prosqa|prontoqa --out DIR [--seed S] [--train N --valid N --test N]\naudit DIR | FILES",
+          "listops|prosqa|prontoqa|thread --out DIR [--seed S] [--train N --valid N --test N]\naudit DIR | FILES",
           "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files everywhere; "
           "no question\n"
           "occurs twice, in a file or across files.\n",

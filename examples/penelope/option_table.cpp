@@ -66,7 +66,7 @@ const std::vector<OptionRow> & option_table() {
         { "file", "", argument, "SIDECAR", "", "1", g_arguments, "export",
           "sidecar or LoRA; with --as hf the backbone itself" },
         { "what", "", argument, "WHAT", "", "1", g_arguments, "data",
-          "listops, prosqa or prontoqa to generate; audit to check files for repeated ids and questions" },
+          "listops, prosqa, prontoqa or thread to generate; audit to check files for repeated ids and questions" },
         { "path", "", argument, "PATH", "", "", g_arguments, "data", "with audit: a directory or files", true },
 
         { "input", "", argument, "RUN|RESULTS", "", "1", g_arguments, "report",
@@ -155,6 +155,8 @@ const std::vector<OptionRow> & option_table() {
         { "operators", "", text, "LIST", "", "", g_data, "data", "listops: those to draw from, e.g. MAX,MIN,MED (default: these and SM)" },
         { "max-steps", "", integer, "N", "", "0..", g_data, "data",
           "listops: steps kept of a longer reduction (default 6)" },
+        { "chains", "", integer, "N", "3", "1..52", g_data, "data", "thread: chains of edges, one of which is asked about" },
+        { "surface", "", choice, "NAME", "letters", "letters|words", g_data, "data", "thread: how it is told" },
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.
@@ -173,7 +175,7 @@ const std::vector<OptionRow> & option_table() {
 
         // Evaluation.
         { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
-        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa", g_data, "eval", "how answers are read (default: by the questions)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread", g_data, "eval", "how answers are read (default: by the questions)" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
         { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass; auto stops when the trajectory has settled (default: the sidecar's k_default)" },
@@ -200,11 +202,18 @@ const std::vector<OptionRow> & option_table() {
         { "batch", "", integer, "N", "0", "0..4096", g_training, "train", "examples of an update; 0: 4 (PrOntoQA 8)" },
         { "depth", "", integer, "K", "", "0..1000", g_training, "train",
           "latent steps of the last stage (default 6, Coconut on Deep ListOps 8); 0: the same targets without latent steps" },
+        { "depth-draw", "", choice, "NAME", "stages", "stages|uniform|free", g_training, "train",
+          "stages: depth rises block by block as in the paper; uniform: each update draws K from 1 to --depth and asks for the answers that K "
+          "steps and the final pass can reach; free: the same, asking for all" },
+        { "step-loss", "", number, "W", "0", "0..1000", g_training, "train",
+          "weight of a loss on what the memory says at each latent step, against the result of the gold step" },
+        { "step-fade", "", number, "SHARE", "0", "0..1", g_training, "train", "share of the updates, at the end, over which that weight falls to 0" },
         { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, "train",
           "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
         { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, "train", "share of the updates over which the rates rise" },
         { "clip", "", number, "NORM", "1", "0..", g_training, "train", "largest norm of all gradients together; 0: none" },
         { "weight-decay", "", number, "W", "0.01", "0..", g_training, "train", "of matrices, decoupled" },
+        { "beta2", "", number, "B", "0.999", "0..0.999999", g_training, "train", "decay of the second moments: smaller ones suit short runs" },
         { "dropout", "", number, "P", "0.05", "0..0.99", g_training, "train", "of what the LoRA pairs read" },
         { "lora-rank", "", integer, "R", "16", "1..4096", g_training, "train", "rank of new pairs" },
         { "lora-alpha", "", number, "A", "32", "0.001..", g_training, "train", "scale of new pairs is alpha / rank" },
@@ -222,7 +231,7 @@ const std::vector<OptionRow> & option_table() {
         { "low-memory", "", flag, "", "", "", g_training, "train",
           "keep no transposed weights and compute each layer a second time in the backward" },
         { "data", "", text, "DIR", "", "", g_data, "train", "directory with train.jsonl and valid.jsonl (or .json as Coconut has them)" },
-        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa", g_data, "train", "how answers are read (default: by the questions)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread", g_data, "train", "how answers are read (default: by the questions)" },
         { "prompt-template", "", text, "TEXT", "", "", g_data, "train", "prompt with {question} in it (default: {question} and a newline)" },
         { "answer-prefix", "", text, "TEXT", "", "", g_data, "train", "what stands before the answer (default: ### and a space)" },
         { "max-length", "", integer, "N", "0", "0..", g_data, "train", "rows of an example at most; 0: the model's context" },

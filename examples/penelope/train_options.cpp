@@ -53,16 +53,19 @@ Options with_run_config(Options options) {
 
 TrainSettings read_train_settings(const Options & options) {
     TrainSettings s;
-    s.out       = options.required("out");
-    s.name      = options.text("name");
-    s.data      = options.required("data");
-    s.new_shape = options.text("init-random");
-    s.n_updates = options.integer("updates");
-    s.epochs    = options.number("epochs");
-    s.batch     = int(options.integer("batch"));
-    s.depth     = options.given("depth") ? int(options.integer("depth")) : -1;
-    s.warmup    = options.number("warmup");
-    s.clip      = options.number("clip");
+    s.out        = options.required("out");
+    s.name       = options.text("name");
+    s.data       = options.required("data");
+    s.new_shape  = options.text("init-random");
+    s.n_updates  = options.integer("updates");
+    s.epochs     = options.number("epochs");
+    s.batch      = int(options.integer("batch"));
+    s.depth      = options.given("depth") ? int(options.integer("depth")) : -1;
+    s.depth_draw = options.text("depth-draw");
+    s.step_loss  = options.number("step-loss");
+    s.step_fade  = options.number("step-fade");
+    s.warmup     = options.number("warmup");
+    s.clip       = options.number("clip");
     if (options.given("rates")) {
         const std::string text = options.text("rates");
         // One number is enough where there is one rate.
@@ -86,6 +89,7 @@ TrainSettings read_train_settings(const Options & options) {
     m.lora_alpha      = float(options.number("lora-alpha"));
     m.dropout         = m.full ? 0.0f : float(options.number("dropout"));
     m.decay           = options.number("weight-decay");
+    m.beta2           = options.number("beta2");
     m.seed            = uint64_t(options.integer("seed"));
     m.keep_transposes = !options.flag("low-memory");
     m.recompute       = options.flag("low-memory") || options.flag("recompute");

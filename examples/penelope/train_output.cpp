@@ -19,10 +19,11 @@ std::string with_digits(const char * format, double value) {
 
 std::string update_line(const UpdateReport & r) {
     return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | " + stage_text(r.stage) +
-           " | loss " + with_digits("%.4f", r.loss) + " | rates " + with_digits("%.2e", r.backbone_rate) + " " +
-           with_digits("%.2e", r.module_rate) + " | norm " + with_digits("%.3f", r.norm) + " | " +
-           with_digits("%.0f", r.tokens_per_second) + " tok/s | " + format_duration(r.ms) + " | " +
-           format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
+           " | loss " + with_digits("%.4f", r.loss) +
+           (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss)) + " | rates " +
+           with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
+           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s | " +
+           format_duration(r.ms) + " | " + format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
 }
 
 std::string score_line(const ScoreReport & r) {

@@ -19,7 +19,8 @@ OrderedJson options_json(const DatasetOptions & options) {
              { "valid", options.n_valid },       { "test", options.n_test },
              { "depth", range(options.depth) },  { "test_depth", range(options.test_depth) },
              { "operators", options.operators }, { "branch_p", options.branch_p },
-             { "max_steps", options.max_steps }, { "excluded_questions", options.excluded.size() } };
+             { "max_steps", options.max_steps }, { "chains", options.n_chains },
+             { "surface", options.surface },     { "excluded_questions", options.excluded.size() } };
 }
 
 void refuse_existing(const fs::path & out_dir) {

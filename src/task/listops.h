@@ -35,5 +35,6 @@ std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples);
 std::string              listops_guess(const std::string & question); // empty: nothing to guess from
 bool                     is_listops_question(const std::string & question);
 Facets                   listops_facets(const Example & example);
+std::vector<std::string> listops_results(const Example & example); // what follows `=` in each step, then the answer
 
 } // namespace penelope

@@ -106,4 +106,13 @@ Facets listops_facets(const Example & example) {
              { "steps", std::to_string(example.steps.size()) } };
 }
 
+std::vector<std::string> listops_results(const Example & example) {
+    std::vector<std::string> results;
+    for (const std::string & step : example.steps) {
+        results.push_back(trim(step.substr(step.rfind('=') + 1)));
+    }
+    results.push_back(example.answer);
+    return results;
+}
+
 } // namespace penelope

@@ -286,4 +286,16 @@ Facets prosqa_facets(const Example & example) {
     return { { "depth", std::to_string(example.steps.size()) }, { "option_order", order } };
 }
 
+std::vector<std::string> prosqa_results(const Example & example) {
+    std::vector<std::string> results;
+    for (const std::string & step : example.steps) {
+        const size_t last_word = std::min(step.rfind(' '), step.size()); // with the space before it
+        results.push_back(step.substr(last_word, step.rfind('.') - last_word));
+    }
+    if (!results.empty()) {
+        results.push_back(results.back());
+    }
+    return results;
+}
+
 } // namespace penelope

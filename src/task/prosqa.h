@@ -35,5 +35,6 @@ Dataset                  generate_prosqa(const DatasetOptions & options);
 std::vector<ChanceLevel> prosqa_chance(const std::vector<Example> & examples);
 bool                     is_prosqa_question(const std::string & question);
 Facets                   prosqa_facets(const Example & example);
+std::vector<std::string> prosqa_results(const Example & example); // the concept each step leads to, the last one again
 
 } // namespace penelope

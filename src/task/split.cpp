@@ -41,6 +41,10 @@ void check_options(const std::string & task, const DatasetOptions & options, con
         throw Error(ErrorKind::usage, task + ": has no operators, no branch probability and no limit of steps",
                     "they belong to listops");
     }
+    const DatasetOptions usual = {};
+    if (task != "thread" && (options.n_chains != usual.n_chains || options.surface != usual.surface)) {
+        throw Error(ErrorKind::usage, task + ": has no chains and no other surface", "they belong to thread");
+    }
 }
 
 } // namespace

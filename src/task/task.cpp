@@ -7,6 +7,8 @@
 #include "task/prontoqa.h"
 #include "task/prosqa.h"
 #include "task/question.h"
+#include "task/text_layout.h"
+#include "task/thread.h"
 
 namespace penelope {
 
@@ -29,11 +31,15 @@ DatasetOptions sizes(size_t n_train, size_t n_valid, size_t n_test, DepthRange d
 const std::vector<Task> & tasks() {
     static const std::vector<Task> registry = {
         { "listops", sizes(4800, 800, 1600, { 1, 8 }, { 1, 12 }, 6), generate_listops, extract_digit, listops_chance,
-          listops_guess, normalize_bracketed, is_listops_question, listops_facets },
+          listops_guess, normalize_bracketed, is_listops_question, listops_facets, listops_results,
+          default_answer_prefix },
         { "prosqa", sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }), generate_prosqa, extract_membership, prosqa_chance,
-          nullptr, normalize_text, is_prosqa_question, prosqa_facets },
+          nullptr, normalize_text, is_prosqa_question, prosqa_facets, prosqa_results, default_answer_prefix },
         { "prontoqa", sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }), generate_prontoqa, extract_truth, prontoqa_chance,
-          nullptr, normalize_text, is_prontoqa_question, prontoqa_facets },
+          nullptr, normalize_text, is_prontoqa_question, prontoqa_facets, nullptr, default_answer_prefix },
+        // The answer stands alone on the last line, which needs no mark.
+        { "thread", sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }), generate_thread, extract_end, thread_chance,
+          thread_guess, normalize_thread, is_thread_question, thread_facets, thread_results, "" },
     };
     return registry;
 }

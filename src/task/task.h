@@ -17,7 +17,8 @@ struct DepthRange {
     int last;
 };
 
-// What depth means: nested operators (listops), hops of the shortest path (prosqa), hops of the proof (prontoqa).
+// What depth means: nested operators (listops), hops of the shortest path (prosqa), hops of the proof (prontoqa), edges from the
+// start to the end (thread).
 struct DatasetOptions {
     uint64_t                 seed = 0;
     size_t                   n_train;
@@ -25,10 +26,12 @@ struct DatasetOptions {
     size_t                   n_test;
     DepthRange               depth; // of train and valid
     DepthRange               test_depth;
-    std::vector<std::string> operators;       // listops: those to draw from; empty: all
-    double                   branch_p  = 0;   // listops: chance that a digit argument becomes an operator of its own
-    int                      max_steps = -1;  // listops: transitions kept in a trace, -1 = all
-    std::unordered_set<std::string> excluded; // question hashes that must not be generated (see task/question.h)
+    std::vector<std::string> operators;      // listops: those to draw from; empty: all
+    double                   branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
+    int                      max_steps = -1; // listops: transitions kept in a trace, -1 = all
+    int                      n_chains  = 3;  // thread
+    std::string              surface   = "letters"; // thread: letters or words
+    std::unordered_set<std::string> excluded;       // question hashes that must not be generated (see task/question.h)
 };
 
 struct Dataset {
@@ -70,6 +73,12 @@ struct Task {
     bool (*recognizes)(const std::string & question); // whether the question has the shape of this task
 
     Facets (*facets)(const Example & example);
+
+    // What stands in mind after each step, in words of the trace, then what stands there at the end: the targets of --step-loss.
+    // Null where steps have no result.
+    std::vector<std::string> (*results)(const Example & example);
+
+    const char * answer_prefix; // what a trained model writes before an answer, unless told otherwise
 };
 
 const std::vector<Task> & tasks();

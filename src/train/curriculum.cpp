@@ -1,8 +1,31 @@
 #include "train/curriculum.h"
 
+#include "base/error.h"
+#include "base/format.h"
+#include "base/rng.h"
+
 #include <algorithm>
 
 namespace penelope {
+
+DepthDraw parse_depth_draw(const std::string & name) {
+    if (name == "stages") {
+        return DepthDraw::stages;
+    }
+    if (name == "uniform") {
+        return DepthDraw::uniform;
+    }
+    if (name == "free") {
+        return DepthDraw::free;
+    }
+    throw Error(ErrorKind::usage, "--depth-draw: " + in_quotes(name) + " is unknown", "stages, uniform or free");
+}
+
+Curriculum Curriculum::drawn(int64_t n_updates, int depth, bool asks_all) {
+    Curriculum curriculum(n_updates, 0, 0);
+    curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true, depth > 0, asks_all || depth == 0 };
+    return curriculum;
+}
 
 Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     if (n_blocks == 0) {
@@ -27,8 +50,17 @@ const Stage & Curriculum::at(int64_t update) const {
     return found == stages_.end() ? stages_.back() : *found;
 }
 
+Stage Curriculum::draw(int64_t update, uint64_t seed) const {
+    Stage stage = at(update);
+    if (stage.is_drawn) {
+        stage.n_steps  = 1 + int(Rng(seed, stream_id("depth", uint64_t(update))).below(uint64_t(stage.n_steps)));
+        stage.is_drawn = false;
+    }
+    return stage;
+}
+
 std::string stage_text(const Stage & stage) {
-    const std::string depth = "K=" + std::to_string(stage.n_steps);
+    const std::string depth = "K=" + std::string(stage.is_drawn ? "1.." : "") + std::to_string(stage.n_steps);
     return stage.n_latent == kAnswerOnly ? depth + " answer" : depth + " u=" + std::to_string(stage.n_latent);
 }
 

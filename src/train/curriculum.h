@@ -3,6 +3,9 @@
 // Latent methods: the first half of the updates in equal blocks u = 1, 2, ..., each with K = u, the second half at the last K
 // with the answer alone as target. A control without latent steps sees the same targets at K = 0. Visible chain of thought has
 // one stage: K = 0, all steps in the target.
+//
+// Beyond the paper: one stage with the answer alone as target, for each update of which K is drawn from 1 .. depth. The answer is
+// asked of all examples, or of those the drawn K suffices for: each latent step takes one gold step, the final pass another.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +20,38 @@ struct Stage {
     int     n_steps  = 0; // K
     int     n_latent = 0; // u; kAnswerOnly: no step is left in the target
     bool    is_final = false;
+    bool    is_drawn = false; // n_steps is the largest K
+    bool    asks_all = true;  // also for answers that lie further than K steps and a final pass
 
     int64_t n_updates() const { return last - first + 1; }
+
+    bool asks(size_t n_gold_steps) const { return asks_all || n_gold_steps <= size_t(n_steps) + 1; }
 };
 
 constexpr int kAnswerOnly = 1 << 20; // more steps than any example has
 
+enum class DepthDraw {
+    stages,  // as in the paper
+    uniform, // drawn, the answer asked where K suffices
+    free,    // drawn, the answer asked of all
+};
+
+// "stages", "uniform", "free"; throws Error(usage) for anything else.
+DepthDraw parse_depth_draw(const std::string & name);
+
 class Curriculum {
   public:
+    // One stage of drawn depths; with depth 0 no latent step is taken and every answer is asked.
+    static Curriculum drawn(int64_t n_updates, int depth, bool asks_all);
+
     // n_blocks: values of u; 0: visible chain of thought. K = min(u, depth). Stages that get no update are left out.
     Curriculum(int64_t n_updates, int n_blocks, int depth);
 
     const std::vector<Stage> & stages() const { return stages_; }
     const Stage &              at(int64_t update) const; // 1 .. n_updates
+
+    // The same with the K of this very update, which follows from seed and update.
+    Stage draw(int64_t update, uint64_t seed) const;
 
   private:
     std::vector<Stage> stages_;

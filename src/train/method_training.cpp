@@ -64,7 +64,7 @@ std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const Module
 const std::vector<MethodTraining> & table() {
     static const std::vector<MethodTraining> entries{
         { "cot", true, false, no_depth, no_shape, cot_objective },
-        { "penelope", false, false, six_steps, penelope_shape, penelope_objective },
+        { "penelope", false, false, six_steps, penelope_shape, penelope_objective, true },
         // As in Coconut's paper: each stage is a new objective.
         { "coconut", false, true, coconut_depth, coconut_shape, coconut_objective },
     };

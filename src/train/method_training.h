@@ -26,6 +26,9 @@ struct MethodTraining {
     void (*usual_shape)(SidecarConfig & config, const ModelConfig & base, int depth);
     std::unique_ptr<Objective> (*objective)(const SidecarConfig & config, const ModuleNodes & nodes);
 
+    // Its objective gives the states of the latent steps too, for a loss on each.
+    bool says_steps = false;
+
     // What its file holds beside LoRA pairs; null: nothing, the file is a plain LoRA or backbone.
     const MethodFormat * format() const { return find_method_format(name); }
 };

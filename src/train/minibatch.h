@@ -1,6 +1,7 @@
 // What one update learns from: examples as tokens and the depth they are answered at.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,12 +10,20 @@ namespace penelope {
 struct TokenizedExample {
     std::vector<int32_t> prompt; // at least one token
     std::vector<int32_t> target; // at least one token; the end token is its last
+
+    // What the memory should say after step t, thoughts[t - 1][i] being the token of its row i; empty: nothing is asked of it.
+    std::vector<std::vector<int32_t>> thoughts = {};
+    bool                              is_asked = true; // whether the target counts
 };
 
 struct Minibatch {
     std::vector<TokenizedExample> examples;
-    int                           n_steps   = 0; // K, the same for all
-    int                           n_divisor = 0; // targets the loss is the mean over, when these are a share of them
+    int                           n_steps        = 0; // K, the same for all
+    int                           n_thought_rows = 0; // memory rows that have a token to say; 0: no step is supervised
+    double                        step_weight    = 0; // of the mean over thoughts beside the mean over targets
+    // Targets and thoughts the losses are the means over, when these are a share of them.
+    int n_divisor         = 0;
+    int n_thought_divisor = 0;
 
     int n_examples() const { return int(examples.size()); }
     int n_targets() const {
@@ -24,8 +33,33 @@ struct Minibatch {
         }
         return int(n);
     }
-    // What one target counts in the loss.
-    double target_weight() const { return 1.0 / double(n_divisor > 0 ? n_divisor : n_targets()); }
+    // Rows of all steps that could say a token: step after step, sequence after sequence.
+    int n_thoughts() const { return n_steps * n_examples() * n_thought_rows; }
+
+    int n_asked() const; // targets that count
+    int n_said() const;  // thoughts with a token
+
+    // What one target that counts and one token of a thought add to their means.
+    double target_weight() const { return 1.0 / std::max(1, n_divisor > 0 ? n_divisor : n_asked()); }
+    double thought_weight() const { return 1.0 / std::max(1, n_thought_divisor > 0 ? n_thought_divisor : n_said()); }
 };
+
+inline int Minibatch::n_asked() const {
+    size_t n = 0;
+    for (const TokenizedExample & example : examples) {
+        n += example.is_asked ? example.target.size() : 0;
+    }
+    return int(n);
+}
+
+inline int Minibatch::n_said() const {
+    size_t n = 0;
+    for (const TokenizedExample & example : examples) {
+        for (size_t t = 0; t < std::min(example.thoughts.size(), size_t(n_steps)); t++) {
+            n += std::min(example.thoughts[t].size(), size_t(n_thought_rows));
+        }
+    }
+    return int(n);
+}
 
 } // namespace penelope

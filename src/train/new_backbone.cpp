@@ -25,8 +25,11 @@ constexpr float kRmsEps = 1e-5f;
 // Entries deviate by 1 / sqrt(n_in), so that a row of norm sqrt(n_in) makes outputs of size one whatever the width: a constant fit for
 // wide models leaves a narrow one almost without signal, and it takes four times as many updates to learn to copy. What writes into
 // the residual stream is smaller by sqrt(2 n_layer), the number of writers.
-double deviation(const TensorSpec & tensor, const ModelConfig & c) {
-    return (tensor.writes_residual ? 1.0 / std::sqrt(2.0 * c.n_layer) : 1.0) / std::sqrt(double(tensor.ne[0]));
+double deviation(const TensorSpec & tensor, const NewBackbone & shape) {
+    const double        embedding = tensor.gguf == "token_embd.weight" ? shape.embedding_scale : 1.0;
+    const ModelConfig & c         = shape.config;
+    return embedding * (tensor.writes_residual ? 1.0 / std::sqrt(2.0 * c.n_layer) : 1.0) /
+           std::sqrt(double(tensor.ne[0]));
 }
 
 std::vector<TensorSpec> tensors_of_new(const ModelConfig & c) {
@@ -119,18 +122,19 @@ class ShapeTable {
 NewBackbone read_backbone_shape(const std::string & path) {
     ShapeTable    table(path);
     NewBackbone   shape;
-    ModelConfig & c = shape.config;
-    c.architecture  = "llama";
-    c.name          = table.text("name");
-    c.n_layer       = table.integer("layers", std::nullopt, 1, 1024);
-    c.n_embd        = table.integer("width", std::nullopt, 8, 1 << 16);
-    c.n_head        = table.integer("heads", std::nullopt, 1, 1024);
-    c.n_head_kv     = table.integer("kv-heads", c.n_head, 1, 1024);
-    c.n_ff          = table.integer("ffn", std::nullopt, 8, 1 << 18);
-    c.n_ctx_train   = table.integer("context", std::nullopt, 8, 1 << 20);
-    c.rope_base     = float(table.number("rope-base", 10000.0, 1.0, 1e9));
-    c.rms_eps       = kRmsEps;
-    c.tied          = table.flag("tied", true);
+    ModelConfig & c       = shape.config;
+    c.architecture        = "llama";
+    c.name                = table.text("name");
+    c.n_layer             = table.integer("layers", std::nullopt, 1, 1024);
+    c.n_embd              = table.integer("width", std::nullopt, 8, 1 << 16);
+    c.n_head              = table.integer("heads", std::nullopt, 1, 1024);
+    c.n_head_kv           = table.integer("kv-heads", c.n_head, 1, 1024);
+    c.n_ff                = table.integer("ffn", std::nullopt, 8, 1 << 18);
+    c.n_ctx_train         = table.integer("context", std::nullopt, 8, 1 << 20);
+    c.rope_base           = float(table.number("rope-base", 10000.0, 1.0, 1e9));
+    c.rms_eps             = kRmsEps;
+    c.tied                = table.flag("tied", true);
+    shape.embedding_scale = table.number("embedding-scale", 1.0, 0.01, 100.0);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
         table.fail("heads", "a number that cuts the width into even parts");
@@ -165,7 +169,7 @@ void write_new_backbone(const NewBackbone & shape, uint64_t seed, const std::str
         Rng                rng(seed, stream_id(tensor.gguf));
         if (is_random) {
             for (float & value : values) {
-                value = float(deviation(tensor, c) * rng.normal());
+                value = float(deviation(tensor, shape) * rng.normal());
             }
         }
         writer.write_tensor(tensor.gguf, values.data(), values.size() * sizeof(float));

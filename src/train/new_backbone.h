@@ -9,10 +9,12 @@
 namespace penelope {
 
 struct NewBackbone {
-    ModelConfig config; // n_vocab is that of the byte-level vocabulary
+    ModelConfig config;              // n_vocab is that of the byte-level vocabulary
+    double      embedding_scale = 1; // of the embedding's deviation
 };
 
-// Keys: name, layers, width, heads, kv-heads (default: heads), ffn, context, rope-base (default 10000), tied (default true).
+// Keys: name, layers, width, heads, kv-heads (default: heads), ffn, context, rope-base (default 10000), tied (default true),
+// embedding-scale (default 1).
 // Throws Error(format) naming the key that is missing, unknown or out of range.
 NewBackbone read_backbone_shape(const std::string & path);
 

@@ -22,8 +22,8 @@ class Objective {
     virtual std::vector<int32_t> row_tokens(const Minibatch & batch) const;
 
     // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded row_tokens(). Gives the residual stream after
-    // the last layer at the rows that predict the targets, sequence after sequence: [n_embd, n_targets]. Only the lengths in
-    // `batch` and its depth are looked at.
+    // the last layer at the rows that predict the targets, sequence after sequence, and below them the states of the latent steps
+    // that say thoughts: [n_embd, n_targets + n_thoughts]. Only the lengths in `batch` and its depth are looked at.
     virtual Node build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                        StepInputs & inputs) const = 0;
 

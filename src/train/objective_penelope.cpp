@@ -5,6 +5,18 @@
 
 namespace penelope {
 
+namespace {
+
+// The first rows of the memory of every sequence, H_t[b][0 .. n_rows): [d, m * n] -> [d, n_rows * n].
+Node first_memory_rows(Graph & g, const LatentShape & shape, Node features, int n_rows) {
+    const int64_t d    = features->ne[0];
+    const int64_t n    = features->ne[1] / shape.n_memory;
+    Node          each = reshape_rows(g, features, d * shape.n_memory, n);
+    return reshape_rows(g, slice_features(g, each, 0, d * n_rows), d, n_rows * n);
+}
+
+} // namespace
+
 Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                               StepInputs & inputs) const {
     const int            n       = batch.n_examples();
@@ -54,10 +66,17 @@ Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch
         steps = time_network(g, modules_, shape_,
                              inputs.matrix(g, "time", 2, batch.n_steps, time_coordinates(shape_, batch.n_steps)));
     }
-    Node prompt = slice_rows(g, tokens, 0, n_prompt_rows);
-    Node target = n_target_rows ? slice_rows(g, tokens, n_prompt_rows, n_target_rows) : nullptr;
-    return build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv())
-        .kept;
+    Node             prompt = slice_rows(g, tokens, 0, n_prompt_rows);
+    Node             target = n_target_rows ? slice_rows(g, tokens, n_prompt_rows, n_target_rows) : nullptr;
+    const Trajectory trajectory =
+        build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv());
+    std::vector<Node> states{ trajectory.kept };
+    if (batch.n_thought_rows > 0) {
+        for (Node features : trajectory.features) {
+            states.push_back(first_memory_rows(g, shape_, features, batch.n_thought_rows));
+        }
+    }
+    return concat_rows(g, states);
 }
 
 int PenelopeObjective::n_layer_applications(const Backbone & model, int n_steps) const {

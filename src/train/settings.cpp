@@ -50,6 +50,10 @@ constexpr int    kTraceTokens      = 256; // and for one with visible steps
 void check(const TrainSettings & s) {
     require(s.depth <= int(s.model.sidecar.k_max),
             "--depth " + std::to_string(s.depth) + ": is above --k-max " + std::to_string(s.model.sidecar.k_max));
+    const std::string & task = s.model.sidecar.task;
+    require(s.step_loss == 0 || (!task.empty() && find_task(task).results),
+            "--step-loss: the steps of " + (task.empty() ? "this data" : task) + " have no results to ask for",
+            "listops, prosqa and thread have them");
     require(s.new_shape.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
     require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
 }
@@ -131,7 +135,8 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
     SidecarConfig &        c        = s.model.sidecar;
     const auto             text     = [&](const std::string & value) { return has_texts ? &value : nullptr; };
     settle(c.prompt_template, text(held.prompt_template), std::string(default_prompt_template), "--prompt-template");
-    settle(c.answer_prefix, text(held.answer_prefix), std::string(default_answer_prefix), "--answer-prefix");
+    const std::string prefix = c.task.empty() ? default_answer_prefix : find_task(c.task).answer_prefix;
+    settle(c.answer_prefix, text(held.answer_prefix), prefix, "--answer-prefix");
 
     SidecarConfig usual;
     training.usual_shape(usual, base, depth);
@@ -174,8 +179,24 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.validation.n_predict == 0) {
         s.validation.n_predict = training.is_source ? kTraceTokens : kAnswerTokens;
     }
+    // As with the modules: what means nothing to a method must not tell its runs apart.
+    if (usual_depth == 0) {
+        s.depth_draw = "stages";
+    }
+    if (!training.says_steps || s.depth == 0) {
+        s.step_loss = 0;
+    }
+    if (s.step_loss == 0) {
+        s.step_fade = 0;
+    }
     resolve_sidecar(s, base, s.depth);
     check(s);
+}
+
+double step_weight(const TrainSettings & s, int64_t update) {
+    const double n_fading = s.step_fade * double(s.n_updates);
+    const double n_left   = double(s.n_updates - update);
+    return n_left >= n_fading ? s.step_loss : s.step_loss * n_left / n_fading;
 }
 
 std::string settings_toml(const TrainSettings & s) {
@@ -201,6 +222,7 @@ std::string settings_toml(const TrainSettings & s) {
     t.insert("warmup", s.warmup);
     t.insert("clip", s.clip);
     t.insert("weight-decay", s.model.decay);
+    t.insert("beta2", s.model.beta2);
     t.insert("seed", int64_t(s.model.seed));
     t.insert("max-length", s.max_length);
     t.insert("skip-long", s.skip_long);
@@ -221,6 +243,9 @@ std::string settings_toml(const TrainSettings & s) {
     const MethodFormat * format = method_training(s.model.method).format();
     if (format) {
         t.insert("depth", s.depth);
+        t.insert("depth-draw", s.depth_draw);
+        t.insert("step-loss", s.step_loss);
+        t.insert("step-fade", s.step_fade);
     }
     for_each_shape_field([&](const MethodField & field) {
         if (!has_flag(format, field.flag)) {
@@ -247,10 +272,13 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "updates", s.n_updates },
         { "batch", s.batch },
         { "depth", s.depth },
+        { "depth_draw", s.depth_draw },
+        { "step_loss", { s.step_loss, s.step_fade } },
         { "rates", { s.backbone_rate, s.module_rate } },
         { "warmup", s.warmup },
         { "clip", s.clip },
         { "weight_decay", s.model.decay },
+        { "beta2", s.model.beta2 },
         { "dropout", s.model.dropout },
         { "lora", { s.model.lora_rank, s.model.lora_alpha } },
         { "seed", s.model.seed },

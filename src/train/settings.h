@@ -22,7 +22,10 @@ struct TrainSettings {
     int         batch     = 0; // examples of an update; 0: as the protocol says for the task
     int         depth    = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
     int         n_blocks = 0;  // of the curriculum, by the depth; set by resolve_settings
-    double      backbone_rate = 0; // of LoRA, or of all weights; 0: as the protocol says for the method
+    std::string depth_draw    = "stages"; // how K follows from the update, see train/curriculum.h
+    double      step_loss     = 0;        // weight of the loss on what the memory says at each latent step
+    double      step_fade     = 0;        // share of the updates, at the end, over which that weight falls to 0
+    double      backbone_rate = 0;        // of LoRA, or of all weights; 0: as the protocol says for the method
     double      module_rate   = 1e-4;
     double      warmup        = 0.05; // share of the updates
     double      clip          = 1.0;
@@ -37,6 +40,9 @@ struct TrainSettings {
 // file of --init when it has modules of the same method, else from the protocol. `base` and `examples` are those of the run.
 // Throws Error(usage) naming the flag whose value contradicts another or the file.
 void resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
+
+// The weight of the loss on latent steps at an update, 1 .. n_updates.
+double step_weight(const TrainSettings & settings, int64_t update);
 
 // Keys are the long flags of the program, so that the file can be given to --config again.
 std::string settings_toml(const TrainSettings & settings);

@@ -1,5 +1,7 @@
 #include "train/step_graph.h"
 
+#include <algorithm>
+
 namespace penelope {
 
 namespace {
@@ -11,16 +13,64 @@ int step_node_budget(const Objective & objective, const Backbone & model, const 
                      const Optimizer * trained) {
     constexpr int kPerLayer = 160, kPerStretch = 64, kPerStep = 320, kPerParameter = 8, kOther = 2048;
     const int     n_applications = objective.n_layer_applications(model, batch.n_steps) + model.config.n_layer;
-    const int     n_chunks       = 2 + batch.n_targets() / 16 * (1 + model.config.n_vocab / 4096);
+    const int     n_chunks = 2 + (batch.n_targets() + batch.n_thoughts()) / 16 * (1 + model.config.n_vocab / 4096);
     return n_applications * (kPerLayer + kPerStretch * objective.n_stretches(batch.n_examples())) +
            kPerStep * (batch.n_steps + 1) + 16 * n_chunks + (trained ? kPerParameter * trained->n_tensors() : 0) +
            kOther;
 }
 
+// The tokens to predict, those of the targets and then those of the thoughts, and which of them count.
+struct Labels {
+    std::vector<int32_t> tokens;
+    std::vector<bool>    counts;
+
+    void add(int32_t token, bool is_counted) {
+        tokens.push_back(token);
+        counts.push_back(is_counted);
+    }
+
+    // Each kind by its mean, thoughts times their weight.
+    std::vector<float> weights(const Minibatch & batch, float loss_scale) const {
+        const float        target  = float(loss_scale * batch.target_weight());
+        const float        thought = float(loss_scale * batch.step_weight * batch.thought_weight());
+        std::vector<float> all(counts.size(), 0.0f);
+        for (size_t i = 0; i < all.size(); i++) {
+            all[i] = !counts[i] ? 0.0f : i < size_t(batch.n_targets()) ? target : thought;
+        }
+        return all;
+    }
+
+    double sum(const std::vector<float> & losses, size_t first, size_t last) const {
+        double total = 0;
+        for (size_t i = first; i < last; i++) {
+            total += counts[i] ? double(losses[i]) : 0.0;
+        }
+        return total;
+    }
+};
+
+Labels labels_of(const Minibatch & batch) {
+    Labels labels;
+    for (const TokenizedExample & example : batch.examples) {
+        for (int32_t token : example.target) {
+            labels.add(token, example.is_asked);
+        }
+    }
+    for (size_t t = 0; batch.n_thought_rows > 0 && t < size_t(batch.n_steps); t++) {
+        for (const TokenizedExample & example : batch.examples) {
+            for (size_t i = 0; i < size_t(batch.n_thought_rows); i++) {
+                const bool says = t < example.thoughts.size() && i < example.thoughts[t].size();
+                labels.add(says ? example.thoughts[t][i] : 0, says);
+            }
+        }
+    }
+    return labels;
+}
+
 } // namespace
 
 std::string StepGraph::key(const Minibatch & batch) {
-    std::string text = std::to_string(batch.n_steps);
+    std::string text = std::to_string(batch.n_steps) + "/" + std::to_string(batch.n_thought_rows);
     for (const TokenizedExample & example : batch.examples) {
         text += ":" + std::to_string(example.prompt.size()) + "," + std::to_string(example.target.size());
     }
@@ -36,8 +86,8 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
         trained->watch(tape_);
     }
     ids_        = graph_.input("ids", GGML_TYPE_I32, int64_t(objective.row_tokens(like).size()));
-    targets_    = graph_.input("targets", GGML_TYPE_I32, like.n_targets());
-    weights_    = graph_.input("weights", GGML_TYPE_F32, like.n_targets());
+    targets_    = graph_.input("targets", GGML_TYPE_I32, like.n_targets() + like.n_thoughts());
+    weights_    = graph_.input("weights", GGML_TYPE_F32, like.n_targets() + like.n_thoughts());
     Node tokens = embed(graph_, model.embedding, ids_); // [n_embd, n_rows]
     Node last   = objective.build(graph_, model, like, tokens, inputs_);
     loss_       = cross_entropy(graph_, model.head, final_norm(graph_, model, last), targets_, weights_);
@@ -49,23 +99,20 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
 }
 
 StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float loss_scale) {
-    std::vector<int32_t> targets;
-    for (const TokenizedExample & example : batch.examples) {
-        targets.insert(targets.end(), example.target.begin(), example.target.end());
-    }
+    const Labels labels = labels_of(batch);
     graph_.allocate(backend_, workspace);
     inputs_.fill();
     set_node(ids_, objective_.row_tokens(batch));
-    set_node(targets_, targets);
-    set_node(weights_, std::vector<float>(targets.size(), float(loss_scale * batch.target_weight())));
+    set_node(targets_, labels.tokens);
+    set_node(weights_, labels.weights(batch, loss_scale));
     graph_.compute(backend_);
 
     StepLoss loss;
-    loss.tokens = get_node(loss_.rows);
-    for (float token : loss.tokens) {
-        loss.mean += token;
-    }
-    loss.mean *= batch.target_weight();
+    loss.tokens         = get_node(loss_.rows);
+    const size_t middle = size_t(batch.n_targets());
+    loss.mean           = batch.target_weight() * labels.sum(loss.tokens, 0, middle);
+    loss.steps          = batch.thought_weight() * labels.sum(loss.tokens, middle, loss.tokens.size());
+    loss.tokens.resize(middle);
     return loss;
 }
 

@@ -13,8 +13,12 @@
 namespace penelope {
 
 struct StepLoss {
-    double mean = 0; // over all target tokens; of a share of a minibatch, what it adds to the mean of the whole
+    // Over the target tokens that count and over those the memory should say; 0: there are none. Of a share of a minibatch, what it
+    // adds to the means of the whole.
+    double             mean = 0, steps = 0;
     std::vector<float> tokens; // of each target token, sequence after sequence
+
+    double total(const Minibatch & batch) const { return mean + batch.step_weight * steps; } // what gradients are of
 };
 
 class StepGraph {
@@ -38,8 +42,8 @@ class StepGraph {
     Graph             graph_;
     StepInputs        inputs_;
     Node              ids_     = nullptr; // I32 [n_rows]
-    Node              targets_ = nullptr; // I32 [n_targets]
-    Node              weights_ = nullptr; // [n_targets]
+    Node              targets_ = nullptr; // I32 [n_targets + n_thoughts]
+    Node              weights_ = nullptr; // [n_targets + n_thoughts]
     CrossEntropy      loss_{};
 };
 

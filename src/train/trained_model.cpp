@@ -67,7 +67,9 @@ TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
     for (const TrainableGroup & group : groups_) {
         groups.push_back(group.parameters);
     }
-    optimizer_ = std::make_unique<Optimizer>(backend, groups);
+    AdamWConfig adam;
+    adam.beta2 = choice.beta2;
+    optimizer_ = std::make_unique<Optimizer>(backend, groups, adam);
     set_initial_values();
     connect();
     choose_loss_scale();

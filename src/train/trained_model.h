@@ -22,6 +22,7 @@ struct ModelChoice {
     float       lora_alpha = 32;    // when `init` holds none
     float       dropout    = 0;     // of what the pairs read
     double      decay      = 0.01;
+    double      beta2      = 0.999; // of the second moments
     SidecarConfig
              sidecar; // shape of the modules and texts; what `init` says comes first when it has the method's modules
     uint64_t seed            = 0;

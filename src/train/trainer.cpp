@@ -10,6 +10,7 @@
 #include "train/save_model.h"
 #include "train/schedule.h"
 #include "train/share_state.h"
+#include "train/thoughts.h"
 
 #include <cmath>
 #include <filesystem>
@@ -42,9 +43,12 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
-    curriculum_ = Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth);
-    task_       = settings_.model.sidecar.task.empty() ? nullptr : &find_task(settings_.model.sidecar.task);
-    model_      = std::make_unique<TrainedModel>(settings_.model, backend);
+    const DepthDraw draw = parse_depth_draw(settings_.depth_draw);
+    curriculum_          = draw == DepthDraw::stages
+                               ? Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth)
+                               : Curriculum::drawn(settings_.n_updates, settings_.depth, draw == DepthDraw::free);
+    task_                = settings_.model.sidecar.task.empty() ? nullptr : &find_task(settings_.model.sidecar.task);
+    model_               = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
@@ -90,11 +94,22 @@ void Trainer::check_lengths() {
     }
 }
 
-Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage & stage) const {
+Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const {
     Minibatch batch;
-    batch.n_steps = stage.n_steps;
+    batch.n_steps     = stage.n_steps;
+    batch.step_weight = step_weight;
     for (size_t i : examples) {
-        batch.examples.push_back(train_->tokenized(i, stage.n_latent));
+        const Example &  example   = train_->example(i);
+        TokenizedExample tokenized = train_->tokenized(i, stage.n_latent);
+        tokenized.is_asked         = stage.asks(example.steps.size());
+        if (step_weight > 0) {
+            tokenized.thoughts =
+                thought_tokens(*task_, example, model_->tokenizer(), stage.n_steps, int(model_->sidecar().n_memory));
+            for (const std::vector<int32_t> & tokens : tokenized.thoughts) {
+                batch.n_thought_rows = std::max(batch.n_thought_rows, int(tokens.size()));
+            }
+        }
+        batch.examples.push_back(std::move(tokenized));
     }
     return batch;
 }
@@ -102,8 +117,9 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
 FirstGradients Trainer::first_gradients() {
     std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
     std::iota(examples.begin(), examples.end(), size_t(0));
-    const float scale = model_->loss_scale();
-    return { graphs_->run(minibatch(examples, curriculum_.stages().front()), scale).mean, scale };
+    const float     scale = model_->loss_scale();
+    const Minibatch batch = minibatch(examples, curriculum_.draw(1, settings_.model.seed), step_weight(settings_, 1));
+    return { graphs_->run(batch, scale).total(batch), scale };
 }
 
 // This rank's part of a minibatch, chosen so that all have about as many tokens.
@@ -117,7 +133,10 @@ Minibatch Trainer::own_share(const Minibatch & batch) const {
     }
     Minibatch share;
     share.n_steps                                = batch.n_steps;
-    share.n_divisor                              = batch.n_targets();
+    share.n_divisor                              = std::max(1, batch.n_asked());
+    share.n_thought_rows                         = batch.n_thought_rows;
+    share.n_thought_divisor                      = std::max(1, batch.n_said());
+    share.step_weight                            = batch.step_weight;
     const std::vector<std::vector<size_t>> parts = split_evenly(costs, size_t(ranks_.size()));
     for (size_t i : parts[size_t(ranks_.rank())]) {
         share.examples.push_back(batch.examples[i]);
@@ -187,7 +206,7 @@ double Trainer::ms_left(int64_t update, double ms) const {
 
 // True when a rank was asked to stop.
 bool Trainer::train_once(int64_t update, const TrainEvents & events) {
-    const Stage &   stage     = curriculum_.at(update);
+    const Stage     stage     = curriculum_.draw(update, settings_.model.seed);
     Optimizer &     optimizer = model_->optimizer();
     const Stopwatch watch;
     const size_t    sent_before = ranks_.bytes_sent();
@@ -196,7 +215,7 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     }
     // Every rank draws masks of its own.
     model_->dropout().step = uint64_t(update) | uint64_t(ranks_.rank()) << 40;
-    const Minibatch batch  = minibatch(order_->batch(update), stage);
+    const Minibatch batch  = minibatch(order_->batch(update), stage, step_weight(settings_, update));
     const Minibatch share  = own_share(batch);
     const double    factor =
         rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
@@ -206,23 +225,27 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     }
     // Each update starts from the same scale, so that a resumed run takes the same ones.
     float      scale = model_->loss_scale();
-    double     loss = 0, wait_ms = 0, exchange_ms = 0;
+    StepLoss   loss;
+    double     wait_ms = 0, exchange_ms = 0;
     StepReport report{};
     while (true) {
-        Stopwatch waiting;
-        loss = sum_together(ranks_, 1, [&](std::vector<double> & mine) {
-            mine[0] = graphs_->run(share, scale).mean;
-            waiting = Stopwatch();
-        })[0];
+        Stopwatch                 waiting;
+        const std::vector<double> sums = sum_together(ranks_, 2, [&](std::vector<double> & mine) {
+            const StepLoss own = graphs_->run(share, scale);
+            mine               = { own.mean, own.steps };
+            waiting            = Stopwatch();
+        });
+        loss.mean                      = sums[0];
+        loss.steps                     = sums[1];
         wait_ms += waiting.elapsed_ms();
         report = StepReport{ NAN, false };
-        if (std::isfinite(loss)) {
+        if (std::isfinite(loss.total(batch))) {
             const Stopwatch exchanging;
             sum_gradients(ranks_, optimizer);
             exchange_ms += exchanging.elapsed_ms();
             report = optimizer.step(rates, settings_.clip, scale);
         }
-        if (report.applied || !std::isfinite(loss) || scale <= 1.0f) {
+        if (report.applied || !std::isfinite(loss.total(batch)) || scale <= 1.0f) {
             break;
         }
         scale /= kScaleRetreat; // the gradients overflowed
@@ -231,7 +254,8 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
         save(folder_.last(), CheckpointParts::weights_and_moments);
         together(ranks_, [&]() -> void {
             throw Error(ErrorKind::format,
-                        "update " + std::to_string(update) + ": the " + (std::isfinite(loss) ? "gradient" : "loss") +
+                        "update " + std::to_string(update) + ": the " +
+                            (std::isfinite(loss.total(batch)) ? "gradient" : "loss") +
                             " is not finite; the state after update " + std::to_string(update - 1) + " is kept",
                         "use smaller --rates");
         });
@@ -244,7 +268,8 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     UpdateReport shown{ update,
                         settings_.n_updates,
                         stage,
-                        loss,
+                        loss.mean,
+                        batch.n_thought_rows > 0 ? loss.steps : -1,
                         factor * settings_.backbone_rate,
                         factor * settings_.module_rate,
                         report.norm,
@@ -256,7 +281,7 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     OrderedJson  line{ { "update", update },
                       { "K", stage.n_steps },
                       { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
-                      { "loss", loss },
+                      { "loss", loss.mean },
                       { "backbone_rate", shown.backbone_rate },
                       { "module_rate", shown.module_rate },
                       { "grad_norm", report.norm },
@@ -266,6 +291,10 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
                       { "ms", ms },
                       { "peak_memory", shown.peak_memory },
                       { "epochs", shown.epochs } };
+    if (batch.n_thought_rows > 0) {
+        line["step_loss"]   = loss.steps;
+        line["step_weight"] = batch.step_weight;
+    }
     if (ranks_.size() > 1) {
         line["ranks"]       = ranks_.size();
         line["wait_ms"]     = wait_ms;

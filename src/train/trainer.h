@@ -18,7 +18,8 @@ namespace penelope {
 struct UpdateReport {
     int64_t  update, n_updates;
     Stage    stage;
-    double   loss; // mean over the target tokens of the minibatch
+    double   loss;      // mean over the target tokens of the minibatch that count
+    double   step_loss; // mean over the tokens its latent steps should say; negative: none is asked for
     double   backbone_rate, module_rate;
     double   norm;              // of all gradients, before clipping
     double   tokens_per_second; // target tokens
@@ -86,7 +87,7 @@ class Trainer {
     const TrainSettings & settings() const { return settings_; } // with everything filled in
 
   private:
-    Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage) const;
+    Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const;
     Minibatch    own_share(const Minibatch & batch) const;
     bool         train_once(int64_t update, const TrainEvents & events);
     void         validate(const TrainEvents & events);

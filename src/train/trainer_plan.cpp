@@ -37,8 +37,8 @@ TrainPlan Trainer::plan() {
     std::set<std::string> missing;
     for (const Stage & stage : curriculum_.stages()) {
         StepGraph step(model_->objective(), model_->backbone(),
-                       minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage), backend_,
-                       &model_->optimizer());
+                       minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss),
+                       backend_, &model_->optimizer());
         largest = std::max(largest, step.graph().plan(backend_));
         for (Node node : step.graph().missing_operations(backend_)) {
             missing.insert(ggml_op_desc(node));

@@ -231,3 +231,113 @@ TEST_CASE("the gradients of all weights of a backbone are those that differences
         }
     }
 }
+
+namespace {
+
+// Thoughts of one and two tokens, none for the second step of the first example, whose target does not count.
+Minibatch with_thoughts(const GoldenCase & golden, int n_steps) {
+    Minibatch batch      = all_examples(golden, n_steps);
+    batch.step_weight    = 0.5;
+    batch.n_thought_rows = 2;
+    for (TokenizedExample & example : batch.examples) {
+        const int32_t token = example.target.front();
+        example.thoughts    = { { token }, { token + 1, token + 2 }, { token + 3 } };
+    }
+    batch.examples[0].thoughts[1].clear();
+    batch.examples[0].is_asked = false;
+    return batch;
+}
+
+} // namespace
+
+TEST_CASE("the gradients of a loss on every latent step are those that differences show") {
+    for (const char * name : { "last", "middle" }) {
+        CAPTURE(name);
+        const GoldenCase golden(name);
+        ModelChoice      choice = choice_of(golden, "penelope");
+        TrainedModel     model(choice, cpu());
+        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        StepGraphs       losses(model.objective(), model.backbone(), cpu(), nullptr);
+        const Minibatch  batch = with_thoughts(golden, 3);
+        const StepLoss   loss  = graphs.run(batch);
+        CHECK(loss.steps > 0);
+        CHECK(loss.tokens.size() == size_t(batch.n_targets()));
+        const Gradients found     = gradients_of(model);
+        size_t          n_checked = 0;
+        for (const auto & [parameter, gradient] : found) {
+            CAPTURE(parameter);
+            double length = 0;
+            for (float value : gradient) {
+                length += double(value) * value;
+            }
+            length = std::sqrt(length);
+            if (length < 1e-2) {
+                continue; // lost in the rounding of the loss
+            }
+            const std::vector<float> values = model.optimizer().values(parameter);
+            const double             step   = 1e-2;
+            double                   total[2];
+            for (int side : { 0, 1 }) {
+                std::vector<float> moved = values;
+                for (size_t i = 0; i < moved.size(); i++) {
+                    moved[i] += float((side ? step : -step) * gradient[i] / length);
+                }
+                model.optimizer().set_values(parameter, moved);
+                total[side] = losses.run(batch).total(batch);
+            }
+            model.optimizer().set_values(parameter, values);
+            CHECK((total[1] - total[0]) / (2 * step) == doctest::Approx(length).epsilon(0.02));
+            n_checked++;
+        }
+        CHECK(n_checked > 10);
+    }
+}
+
+TEST_CASE("targets that do not count and steps without a token change nothing") {
+    const GoldenCase golden("last");
+    TrainedModel     model(choice_of(golden, "penelope"), cpu());
+    StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    Minibatch        all   = all_examples(golden, 3);
+    const StepLoss   plain = graphs.run(all);
+    CHECK(plain.steps == 0);
+
+    Minibatch some      = all;
+    some.n_thought_rows = 2; // room, but nobody says anything
+    some.step_weight    = 0.5;
+    CHECK(graphs.run(some).mean == doctest::Approx(plain.mean).epsilon(1e-6));
+
+    some                           = all;
+    some.examples[0].is_asked      = false;
+    const StepLoss without         = graphs.run(some);
+    const auto     gradients       = gradients_of(model);
+    some.examples[0].target.back() = some.examples[0].target.back() == 1 ? 2 : 1;
+    const StepLoss other           = graphs.run(some);
+    CHECK(other.mean == without.mean);
+    CHECK(without.mean != plain.mean);
+    check_close(gradients_of(model), gradients, 1e-6);
+
+    for (TokenizedExample & example : some.examples) {
+        example.is_asked = false;
+    }
+    CHECK(graphs.run(some).mean == 0.0);
+}
+
+TEST_CASE("a loss on the first memory row is the cross-entropy of that row") {
+    // The state H_1 of the first memory row does not depend on later steps: asked at K = 1 and at K = 3 it costs the same.
+    const GoldenCase golden("last");
+    TrainedModel     model(choice_of(golden, "penelope"), cpu());
+    StepGraphs       graphs(model.objective(), model.backbone(), cpu(), nullptr);
+    double           steps[2];
+    int              i = 0;
+    for (int n_steps : { 1, 3 }) {
+        Minibatch batch      = all_examples(golden, n_steps);
+        batch.n_thought_rows = 1;
+        batch.step_weight    = 1;
+        for (TokenizedExample & example : batch.examples) {
+            example.thoughts = { { example.target.front() }, {}, {} };
+        }
+        steps[i++] = graphs.run(batch).steps;
+    }
+    CHECK(steps[0] > 0);
+    CHECK(steps[1] == doctest::Approx(steps[0]).epsilon(1e-5));
+}

@@ -75,6 +75,34 @@ TEST_CASE("the control without latent steps sees the same targets in the same up
     CHECK(stage_text(without.at(126)) == "K=0 u=2");
 }
 
+TEST_CASE("drawn depths: each about as often, the same for the same update, answers asked where they can be reached") {
+    const Curriculum curriculum = Curriculum::drawn(4000, 8, false);
+    REQUIRE(curriculum.stages().size() == 1);
+    CHECK(curriculum.at(1).is_final);
+    CHECK(curriculum.at(1).n_steps == 8); // as it is validated
+    CHECK(stage_text(curriculum.at(1)) == "K=1..8 answer");
+    std::vector<int> counts(9, 0);
+    for (int64_t update = 1; update <= 4000; update++) {
+        const Stage stage = curriculum.draw(update, 5);
+        REQUIRE(stage.n_steps >= 1);
+        REQUIRE(stage.n_steps <= 8);
+        counts[size_t(stage.n_steps)]++;
+        CHECK(stage.asks(size_t(stage.n_steps) + 1));
+        CHECK_FALSE(stage.asks(size_t(stage.n_steps) + 2));
+        CHECK(stage.n_latent == kAnswerOnly);
+    }
+    CHECK(*std::min_element(counts.begin() + 1, counts.end()) > 430);
+    CHECK(curriculum.draw(7, 5).n_steps == Curriculum::drawn(9000, 8, true).draw(7, 5).n_steps);
+    CHECK(Curriculum::drawn(10, 8, true).draw(3, 5).asks(100));
+}
+
+TEST_CASE("the control of drawn depths takes no step and asks for every answer") {
+    const Curriculum without = Curriculum::drawn(10, 0, false);
+    CHECK(without.draw(4, 1).n_steps == 0);
+    CHECK(without.draw(4, 1).asks(100));
+    CHECK(stage_text(without.at(4)) == "K=0 answer");
+}
+
 TEST_CASE("an epoch sees every example once, the next one in another order") {
     BatchOrder          order(103, 4, 9);
     std::vector<size_t> seen;
