@@ -86,8 +86,18 @@ class Recipes(unittest.TestCase):
         plans = self.check_folder(RECIPES / "listops-smollm2", shape)
         self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0"})
 
+    def test_the_thread(self):
+        folder = RECIPES / "thread"
+        plans = self.check_folder(folder, folder / "shape.toml")
+        self.assertEqual(set(plans), {"source", "penelope", "all-weights", "k0", "no-step-loss", "coconut"})
+        self.assert_equal_budgets(plans, set(plans) - {"source"})
+        self.assertLess(plans["source"]["parameters"]["backbone"], 1000000)
+        self.assertGreater(plans["all-weights"]["parameters"]["backbone"], 0)
+        self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
+        self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
+
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "thread"})
 
 
 if __name__ == "__main__":
