@@ -128,9 +128,11 @@ int compare(const Options & options, Terminal & terminal) {
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
                         const std::vector<Example> & examples, const Task & task, const std::vector<int> & steps) {
-    const auto      engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
-    const int       n_batch = static_cast<int>(options.integer("batch"));
-    Session         session(engine, session_options(options, n_batch));
+    const auto     engine  = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
+    const int      n_batch = static_cast<int>(options.integer("batch"));
+    SessionOptions how     = session_options(options, n_batch);
+    how.swap_memory        = options.flag("swap-memory");
+    Session         session(engine, how);
     EvaluateOptions evaluation;
     evaluation.method = options.flag("cot") ? "cot" : "";
     evaluation.steps  = steps;

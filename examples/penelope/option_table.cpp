@@ -183,6 +183,8 @@ const std::vector<OptionRow> & option_table() {
         { "predict", "-n --n-predict", integer, "N", "-1", "-1..1048576", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
         { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
         { "timed", "", integer, "N", "16", "0..1048576", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
+        { "swap-memory", "", flag, "", "", "", g_measuring, "eval",
+          "answer each question from the latent memory of another one: what is then still right owes nothing to the steps" },
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
         { "choose-settled", "", text, "OUT.gguf", "", "", g_output, "eval",
           "choose the threshold of -K auto on these questions and write a copy of the sidecar that holds it" },

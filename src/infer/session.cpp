@@ -51,12 +51,13 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
 
 ContextOptions context_options(const SessionOptions & o) {
     ContextOptions c;
-    c.n_streams = o.n_streams;
-    c.n_rows    = o.n_ctx;
-    c.kv_type   = o.kv_type;
-    c.n_threads = o.n_threads;
-    c.n_batch   = o.n_batch;
-    c.bucket    = o.bucket;
+    c.n_streams   = o.n_streams;
+    c.n_rows      = o.n_ctx;
+    c.kv_type     = o.kv_type;
+    c.n_threads   = o.n_threads;
+    c.n_batch     = o.n_batch;
+    c.bucket      = o.bucket;
+    c.swap_memory = o.swap_memory;
     return c;
 }
 

@@ -18,12 +18,13 @@ namespace penelope {
 class Context;
 
 struct SessionOptions {
-    int       n_ctx     = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
-    ggml_type kv_type   = GGML_TYPE_F16; // F32, F16 or Q8_0
-    int       n_threads = 0;             // 0: default_thread_count()
-    int       n_batch   = 512;           // prompt rows per graph
-    int       n_streams = 1;             // sequences side by side, for generate_batch
-    int       bucket    = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
+    int       n_ctx       = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
+    ggml_type kv_type     = GGML_TYPE_F16; // F32, F16 or Q8_0
+    int       n_threads   = 0;             // 0: default_thread_count()
+    int       n_batch     = 512;           // prompt rows per graph
+    int       n_streams   = 1;             // sequences side by side, for generate_batch
+    int       bucket      = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
+    bool      swap_memory = false;         // generate_sweep answers from the memory of another question of its batch
 };
 
 // For n_steps: as many as it takes until the trajectory has settled, by the threshold in the sidecar.

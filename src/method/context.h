@@ -21,6 +21,7 @@ struct ContextOptions {
     int       n_threads = 0;
     int       n_batch   = 512; // prompt rows per graph
     int       bucket    = 1;   // prompt lengths are rounded up to a multiple, so that one graph serves several
+    bool swap_memory = false;  // a sweep answers each question from the memory and readout of the next one in its batch
 };
 
 // A graph with the handles needed to fill its inputs and read its outputs; derived per kind of graph.

@@ -1,5 +1,7 @@
 #include "method/penelope_steps.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 
 namespace penelope {
@@ -27,6 +29,16 @@ std::vector<float> table(const std::vector<TimeStep> & steps, Node TimeStep::*va
         }
     }
     return all;
+}
+
+// Each stream gets the next one's place, the last the first's.
+std::vector<int> swapped(std::vector<int> streams) {
+    if (streams.size() < 2) {
+        throw Error(ErrorKind::usage, "swapped memories: a batch of one question has no other memory to take",
+                    "choose --batch and --limit so that no batch has a single question");
+    }
+    std::rotate(streams.begin(), streams.begin() + 1, streams.end());
+    return streams;
 }
 
 template <typename T> std::vector<T> as(const std::vector<int> & values) {
@@ -246,7 +258,7 @@ Filled PenelopeSteps::finish(const std::vector<int> & streams) {
         context_.cache().restore(stream, n_rows_after(stream));
     }
     context_.prepare(built);
-    set_node(built.from, as<int32_t>(streams));
+    set_node(built.from, as<int32_t>(context_.options().swap_memory ? swapped(streams) : streams));
     built.rows->fill(rows, &context_.cache());
     built.last->fill(last, &context_.cache());
     set_node(built.index, last_index(0, int(streams.size()), method_.shape()));

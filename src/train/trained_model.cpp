@@ -23,6 +23,11 @@ bool is_lora(const GgufReader & file) {
     return file.find_str(keys::adapter_type).value_or("") == "lora";
 }
 
+bool holds_pairs(const GgufReader & file) {
+    const auto & tensors = file.tensors();
+    return std::any_of(tensors.begin(), tensors.end(), [](const GgufTensor & t) { return is_lora_tensor(t.name); });
+}
+
 // The rank of the pair `file` holds for a weight, 0 for none. Throws Error when its halves do not fit the weight.
 int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
     const std::string  name = ggml_get_name(layer.weight);
@@ -83,7 +88,7 @@ void TrainedModel::take_init() {
     sidecar_        = choice_.sidecar;
     sidecar_.method = choice_.method;
     if (init_) {
-        if (choice_.full) {
+        if (choice_.full && holds_pairs(*init_)) {
             throw Error(ErrorKind::usage, "--init with --full: all weights are trained and no pair would be left",
                         "fold the LoRA into the base with penelope export --as merged");
         }
@@ -99,7 +104,9 @@ void TrainedModel::take_init() {
                 sidecar_ = from;
             }
         }
-        choice_.lora_alpha = init_->get_f32(keys::adapter_lora_alpha);
+        if (!choice_.full) {
+            choice_.lora_alpha = init_->get_f32(keys::adapter_lora_alpha);
+        }
     }
     sidecar_.base       = read_base_facts(*base_);
     sidecar_.lora_alpha = choice_.full ? 0.0f : choice_.lora_alpha;
@@ -151,11 +158,10 @@ void TrainedModel::set_initial_values() {
     for (const TrainableGroup & group : groups_) {
         for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
             const std::string & name = parameter.name;
-            const GgufTensor *  held = choice_.full && !is_module_tensor(name) ? base_->find_tensor(name)
-                                       : init_                                 ? init_->find_tensor(name)
-                                                                               : nullptr;
+            const GgufReader *  file = choice_.full && !is_module_tensor(name) ? base_.get() : init_.get();
+            const GgufTensor *  held = file ? file->find_tensor(name) : nullptr;
             if (held) {
-                optimizer_->set_values(name, read_f32(choice_.full ? *base_ : *init_, *held));
+                optimizer_->set_values(name, read_f32(*file, *held));
             } else if (is_module_tensor(name)) {
                 optimizer_->set_values(name, initial_module(modules.at(name), anchor, choice_.seed));
             } else {

@@ -75,6 +75,19 @@ class EvalTest(ModelTest):
         self.error(1, "chosen.gguf", *self.evaluate("--timed", 0, "--choose-settled", chosen))
         self.error(2, "--choose-settled: ", *self.evaluate("-K", 2, "--choose-settled", self.work / "b.gguf"))
 
+    def test_answers_from_the_memory_of_another_question(self):
+        def texts(*args):
+            file = self.work / f"{len(args)}.jsonl"
+            self.ok(*self.evaluate("-K", "2", "--timed", 0, "--batch", 2, "--predictions", file, *args))
+            return [json.loads(line)["text"] for line in file.read_text().splitlines()]
+
+        own, other = texts(), texts("--swap-memory")
+        self.assertEqual(len(other), 10)
+        self.assertNotEqual(own, other)
+        alone = run(*self.evaluate("--batch", 1, "--swap-memory"))
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn("single question", alone.stderr)
+
     def test_comparison_of_two_files(self):
         file, other = self.work / "a.jsonl", self.work / "b.jsonl"
         self.ok(*self.evaluate("-K", "0-2", "--predictions", file))

@@ -95,6 +95,30 @@ class Runs(Trained):
         answer = run("run", "-m", self.root / "whole" / "backbone.gguf", "--sidecar", self.root / "whole" / "model.gguf", "-p", "x", "-n", 2)
         self.assertEqual(answer.returncode, 0, answer.stderr)
 
+        # Both go on together: the modules from the sidecar, all weights from the backbone beside it.
+        whole = self.root / "whole"
+        self.train_ok("-m", whole / "backbone.gguf", "--init", whole / "model.gguf", "--method", "penelope", "--full", "--updates", 1, "--rates", "1e-30,1e-30",
+                      "--depth", 2, "--batch", 2, out="further")
+        answers = [json.loads(run("run", "-m", folder / "backbone.gguf", "--sidecar", folder / "model.gguf", "-p", "x", "-n", 4, "-K", 2, "--json").stdout)["tokens"]
+                   for folder in (whole, self.root / "further")]
+        self.assertEqual(*answers)
+
+    def test_a_loss_on_every_step_at_drawn_depths(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 10, "--depth", 3, "--batch", 2, "--depth-draw", "uniform", "--step-loss", 0.5, "--step-fade", 0.5)
+        self.train_ok(*flags, out="steps")
+        updates = [line for line in self.metrics("steps") if "loss" in line]
+        self.assertEqual({line["K"] for line in updates} - {1, 2, 3}, set())
+        self.assertGreater(len({line["K"] for line in updates}), 1)
+        self.assertEqual({line["u"] for line in updates}, {"answer"})
+        weights = [line.get("step_weight", 0) for line in updates]
+        self.assertEqual(weights[:5], [0.5] * 5)
+        for update in range(6, 11):
+            self.assertAlmostEqual(weights[update - 1], 0.5 * (10 - update) / 5)
+        self.assertTrue(all(line["step_loss"] > 0 for line in updates[:9]))
+        again = run("train", "--config", self.root / "steps" / "config.toml", "--out", self.root / "steps-again")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual((self.root / "steps-again" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
+
     def test_the_control_without_latent_steps(self):
         for method in ("penelope", "coconut"):
             args = [arg for arg in self.latent(method, "--eval-every", 6)]
@@ -258,6 +282,8 @@ class Refusals(Trained):
         return done.stderr
 
     def test_wrong_values(self):
+        self.assertIn("merged", self.refused("-m", self.base, "--method", "penelope", "--full", "--init", self.lora))
+        self.assertIn("--depth-draw", self.refused("-m", self.base, "--method", "penelope", "--depth-draw", "sometimes", code=2))
         self.assertIn("--interval", self.refused(*self.latent("penelope", "--interval", "1-3"), code=2))
         self.assertIn("interval", self.refused(*self.latent("penelope", "--interval", "2:9")))
         self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1)))
