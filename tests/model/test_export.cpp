@@ -6,6 +6,7 @@
 #include "convert/hf_export.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
+#include "support/difference.h"
 #include "support/files.h"
 #include "support/golden.h"
 #include "text/tokenizer.h"
@@ -134,16 +135,17 @@ TEST_CASE("merging adds alpha / rank * B A") {
             continue;
         }
         n_changed++;
-        const auto * pa    = static_cast<const float *>(a->data);
-        const auto * pb    = static_cast<const float *>(lora.find_tensor(tensor.name + ".lora_b")->data);
-        double       worst = 0;
+        const auto *     pa = static_cast<const float *>(a->data);
+        const auto *     pb = static_cast<const float *>(lora.find_tensor(tensor.name + ".lora_b")->data);
+        test::Difference worst;
         for (int64_t o = 0; o < tensor.ne[1]; o++) {
             for (int64_t i = 0; i < tensor.ne[0]; i++) {
                 double sum = w[o * tensor.ne[0] + i];
                 for (int64_t r = 0; r < 4; r++) {
                     sum += 2.0 * double(pb[o * 4 + r]) * double(pa[r * tensor.ne[0] + i]);
                 }
-                worst = std::max(worst, std::fabs(sum - double(m[o * tensor.ne[0] + i])));
+                const int64_t at = o * tensor.ne[0] + i;
+                worst.add(m[at], sum, size_t(at));
             }
         }
         CHECK(worst < 1e-6);

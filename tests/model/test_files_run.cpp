@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "infer/session.h"
+#include "support/difference.h"
 #include "support/golden.h"
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 #include <cstring>
 
 using namespace penelope;
+using test::Difference;
 using test::GoldenCase;
+using test::worse;
 
 namespace {
 
@@ -27,19 +30,15 @@ Session open(const std::string & base, const std::string & sidecar) {
 }
 
 // Largest difference over the states of all steps, the interface and the first logits.
-float difference(const std::vector<DumpTensor> & dump, const GoldenCase & golden, size_t example) {
-    float  worst      = 0;
-    size_t n_compared = 0;
+Difference largest_difference(const std::vector<DumpTensor> & dump, const GoldenCase & golden, size_t example) {
+    Difference worst;
+    size_t     n_compared = 0;
     for (const auto & tensor : dump) {
         const std::string name = "K" + std::to_string(kSteps) + ".ex" + std::to_string(example) + "." + tensor.name;
         if (!golden.expected().find(name)) {
             continue;
         }
-        const auto expected = golden.tensor(name);
-        REQUIRE(expected.size() == tensor.data.size());
-        for (size_t i = 0; i < expected.size(); i++) {
-            worst = std::max(worst, std::fabs(expected[i] - tensor.data[i]));
-        }
+        worst = worse(worst, test::difference(tensor.data, golden.tensor(name)));
         n_compared++;
     }
     CHECK(n_compared >= 5 + 3 * kSteps);
@@ -83,7 +82,7 @@ TEST_CASE("the merged backbone with the modules alone meets the reference") {
         modules.out_path  = golden.file("modules.gguf");
         convert_directory(modules);
         Session session = open(export_as("merged", golden, "merged.gguf"), modules.out_path);
-        CHECK(difference(session.dump(golden.prompt_ids(0), kSteps), golden, 0) < 2e-4f);
+        CHECK(largest_difference(session.dump(golden.prompt_ids(0), kSteps), golden, 0) < 2e-4f);
     }
 }
 
@@ -98,10 +97,11 @@ TEST_CASE("what quantizing the sidecar does to the states") {
             options.out_path = golden.file(type + ".gguf");
             options.type     = type;
             quantize_file(options);
-            Session session = open(golden.backbone(), options.out_path);
-            float   worst   = 0;
+            Session    session = open(golden.backbone(), options.out_path);
+            Difference worst;
             for (size_t example = 0; example < 2; example++) {
-                worst = std::max(worst, difference(session.dump(golden.prompt_ids(example), kSteps), golden, example));
+                worst =
+                    worse(worst, largest_difference(session.dump(golden.prompt_ids(example), kSteps), golden, example));
             }
             CHECK(worst < bound);
 

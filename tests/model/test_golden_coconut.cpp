@@ -5,25 +5,16 @@
 #include "method/decode.h"
 #include "method/thoughts.h"
 #include "model/load.h"
+#include "support/difference.h"
 #include "support/golden.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace penelope;
 
 namespace {
 
 constexpr float kTolerance = 2e-4f;
-
-float max_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    REQUIRE(a.size() == b.size());
-    float worst = 0.0f;
-    for (size_t i = 0; i < a.size(); i++) {
-        worst = std::max(worst, std::fabs(a[i] - b[i]));
-    }
-    return worst;
-}
 
 } // namespace
 
@@ -55,7 +46,7 @@ TEST_CASE("thoughts, first logits and greedy answers") {
             const auto states = coconut.states(context, { golden.prompt_ids(example), 0, 0 }, k);
             CHECK(states.size() == size_t(k + 1));
             for (const StateTensor & state : states) {
-                CHECK(max_difference(state.data, expected.read_f32(p + "." + state.name)) < kTolerance);
+                CHECK(test::difference(state.data, expected.read_f32(p + "." + state.name)) < kTolerance);
             }
             const auto before = context.n_computes();
             Filled     filled = coconut.fill(context, fresh_prompts({ golden.prompt_ids(example) }), k);
@@ -73,6 +64,6 @@ TEST_CASE("thoughts, first logits and greedy answers") {
     }
 
     const Filled both = coconut.fill(context, fresh_prompts({ golden.prompt_ids(0), golden.prompt_ids(1) }), 3);
-    CHECK(max_difference(both.logits[0], expected.read_f32("K3.ex0.first_logits")) < kTolerance);
-    CHECK(max_difference(both.logits[1], expected.read_f32("K3.ex1.first_logits")) < kTolerance);
+    CHECK(test::difference(both.logits[0], expected.read_f32("K3.ex0.first_logits")) < kTolerance);
+    CHECK(test::difference(both.logits[1], expected.read_f32("K3.ex1.first_logits")) < kTolerance);
 }

@@ -3,6 +3,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "support/difference.h"
 #include "support/training.h"
 #include "train/exchange.h"
 #include "train/schedule.h"
@@ -16,7 +17,9 @@ using namespace penelope;
 using penelope::test::all_examples;
 using penelope::test::choice_of;
 using penelope::test::cpu;
+using penelope::test::difference;
 using penelope::test::GoldenCase;
+using penelope::test::largest;
 
 namespace {
 
@@ -24,24 +27,6 @@ namespace {
 constexpr double kTolerance = 1e-3;
 
 const std::vector<std::string> & kCases = test::kTrajectoryCases;
-
-double largest(const std::vector<float> & values) {
-    double most = 0.0;
-    for (float value : values) {
-        most = std::max(most, std::fabs(double(value)));
-    }
-    return most;
-}
-
-double largest_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    REQUIRE(a.size() == b.size());
-    double most = 0.0;
-    for (size_t i = 0; i < a.size(); i++) {
-        const double difference = std::fabs(double(a[i]) - double(b[i]));
-        most                    = std::max(most, std::isfinite(difference) ? difference : INFINITY);
-    }
-    return most;
-}
 
 // Every gradient the optimizer holds against "<prefix><name>" of the file, and no tensor of the file left out.
 void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix) {
@@ -53,7 +38,7 @@ void check_gradients(const TrainedModel & model, const SafetensorsReader & expec
             CAPTURE(name);
             const auto reference = expected.read_f32(prefix + name);
             const auto found     = exchange.values(parameter.name, model.optimizer().gradient(parameter.name));
-            CHECK(largest_difference(found, reference) <= kTolerance * largest(reference));
+            CHECK(difference(found, reference) <= kTolerance * largest(reference));
             n_compared++;
         }
     }

@@ -7,6 +7,7 @@
 #include "infer/session.h"
 #include "method/decode.h"
 #include "method/penelope.h"
+#include "support/difference.h"
 #include "support/golden.h"
 
 #include <algorithm>
@@ -47,15 +48,6 @@ SessionOptions f32_session(int n_streams = 1) {
     return options;
 }
 
-float max_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    REQUIRE(a.size() == b.size());
-    float worst = 0.0f;
-    for (size_t i = 0; i < a.size(); i++) {
-        worst = std::max(worst, std::isfinite(a[i]) ? std::fabs(a[i] - b[i]) : INFINITY);
-    }
-    return worst;
-}
-
 std::vector<float> all_logits(Session & session, const Tokens & prompt) {
     std::vector<float> rows;
     int                applications = 0;
@@ -74,13 +66,13 @@ TEST_CASE("logits of the backbone, alone and with LoRA, at every position") {
         CAPTURE(name);
         const GoldenCase & g = golden(name);
         Session            plain(load(g, false), f32_session());
-        CHECK(max_difference(all_logits(plain, g.prompt_ids(0)), g.tensor("base_logits")) < kTolerance);
+        CHECK(test::difference(all_logits(plain, g.prompt_ids(0)), g.tensor("base_logits")) < kTolerance);
 
         LoadOptions options;
         options.base  = g.backbone();
         options.loras = { { g.lora(), 0.25f }, { g.lora(), 0.75f } }; // two adapters that add up to one
         Session lora(Engine::load(options), f32_session());
-        CHECK(max_difference(all_logits(lora, g.prompt_ids(0)), g.tensor("lora_logits")) < kTolerance);
+        CHECK(test::difference(all_logits(lora, g.prompt_ids(0)), g.tensor("lora_logits")) < kTolerance);
     }
 }
 
@@ -101,7 +93,7 @@ TEST_CASE("every state of the trajectory, first logits, greedy answer and layer 
                         continue;
                     }
                     CAPTURE(state.name);
-                    CHECK(max_difference(state.data, g.tensor(expected)) < kTolerance);
+                    CHECK(test::difference(state.data, g.tensor(expected)) < kTolerance);
                     n_compared++;
                 }
                 const bool gru = name != "overwrite";
@@ -135,7 +127,7 @@ TEST_CASE("the answer's logits follow the reference token by token") {
             const auto next = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } });
             rows.insert(rows.end(), next[0].begin(), next[0].end());
         }
-        CHECK(max_difference(rows, expected) < kTolerance);
+        CHECK(test::difference(rows, expected) < kTolerance);
     }
 }
 
@@ -217,7 +209,7 @@ TEST_CASE("a batch gives each question what it gets alone") {
         const Filled together = engine->method("").fill(batch.context(), fresh_prompts(prompts), 3);
         for (size_t i = 0; i < 4; i++) {
             const Filled alone = engine->method("").fill(single.context(), fresh_prompts({ prompts[i] }), 3);
-            CHECK(max_difference(together.logits[i], alone.logits[0]) < 1e-4f);
+            CHECK(test::difference(together.logits[i], alone.logits[0]) < 1e-4f);
         }
         const auto answers = batch.generate_batch(prompts, options);
         for (size_t i = 0; i < 4; i++) {
@@ -259,7 +251,7 @@ TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
         Session      small(engine, chunked), whole(engine, f32_session());
         const Filled a = engine->method("").fill(small.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
         const Filled b = engine->method("").fill(whole.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
-        CHECK(max_difference(a.logits[0], b.logits[0]) < 1e-4f);
+        CHECK(test::difference(a.logits[0], b.logits[0]) < 1e-4f);
         CHECK(small.context().n_computes() == 4);
     }
 }
@@ -277,7 +269,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         const auto   engine         = load(g, true);
         Session      session(engine, options);
         const Filled filled = engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
-        CHECK(max_difference(filled.logits[0], expected) < kF16Cache);
+        CHECK(test::difference(filled.logits[0], expected) < kF16Cache);
 
         QuantizeOptions quantize;
         quantize.in_path  = g.backbone();
@@ -290,7 +282,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         const auto   rounded = Engine::load(small);
         Session      rough(rounded, f32_session());
         const Filled near  = rounded->method("").fill(rough.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
-        const float  worst = max_difference(near.logits[0], expected);
+        const auto   worst = test::difference(near.logits[0], expected);
         MESSAGE(name << ": Q8_0 weights move the first logits by at most " << worst);
         CHECK(worst < kQ8Weights);
 
@@ -341,7 +333,7 @@ TEST_CASE("a prompt that shares its beginning with what a stream holds computes 
         const Filled kept = method.fill(used.context(), { { second, 2, n - n_rest } }, 3);
         CHECK(used.context().n_token_rows() == n + n_rest);
         const Filled alone = method.fill(fresh.context(), fresh_prompts({ second }), 3);
-        CHECK(max_difference(kept.logits[0], alone.logits[0]) < 1e-4f);
+        CHECK(test::difference(kept.logits[0], alone.logits[0]) < 1e-4f);
 
         // Through a session, whatever the method before.
         GenerateOptions options;

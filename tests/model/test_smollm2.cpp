@@ -7,6 +7,7 @@
 #include "convert/convert.h"
 #include "infer/session.h"
 #include "method/decode.h"
+#include "support/difference.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
 #include "text/tokenizer.h"
@@ -43,23 +44,27 @@ std::vector<float> last_logits(Session & session, const Tokens & prompt) {
 }
 
 struct TopTen {
-    float worst   = 0.0f; // largest difference over the ten best tokens of every case
-    float shifted = 0.0f; // the same after taking out the shift common to a case's ten, which changes no probability
+    test::Difference worst; // over the ten best tokens of every case
+    test::Difference
+        shifted; // the same after taking out the shift common to a case's ten, which changes no probability
 };
 
 TopTen compare_top_ten(Session & session, const Json & cases) {
     TopTen result;
     for (const Json & c : cases) {
-        const std::vector<float> logits = last_logits(session, c["ids"].get<Tokens>());
-        std::vector<float>       differences;
-        for (size_t i = 0; i < c["top_ids"].size(); i++) {
-            differences.push_back(logits[c["top_ids"][i].get<size_t>()] - c["top_logits"][i].get<float>());
+        const std::vector<float> logits   = last_logits(session, c["ids"].get<Tokens>());
+        const auto               expected = c["top_logits"].get<std::vector<float>>();
+        std::vector<float>       found, shifted;
+        float                    shift = 0;
+        for (size_t i = 0; i < expected.size(); i++) {
+            found.push_back(logits.at(c["top_ids"][i].get<size_t>()));
+            shift += (found[i] - expected[i]) / float(expected.size());
         }
-        const float mean = std::accumulate(differences.begin(), differences.end(), 0.0f) / float(differences.size());
-        for (float difference : differences) {
-            result.worst   = std::max(result.worst, std::fabs(difference));
-            result.shifted = std::max(result.shifted, std::fabs(difference - mean));
+        for (float value : found) {
+            shifted.push_back(value - shift);
         }
+        result.worst   = worse(result.worst, test::difference(found, expected));
+        result.shifted = worse(result.shifted, test::difference(shifted, expected));
     }
     return result;
 }
@@ -78,14 +83,6 @@ void check_greedy(Session & session, const Json & cases) {
             CHECK(answer.tokens[i] == greedy[i]);
         }
     }
-}
-
-float max_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    float worst = 0.0f;
-    for (size_t i = 0; i < a.size(); i++) {
-        worst = std::max(worst, std::fabs(a[i] - b[i]));
-    }
-    return worst;
 }
 
 } // namespace
@@ -126,9 +123,9 @@ TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt
     const Tokens             prompt = cases[4]["ids"];
     const std::vector<float> single = last_logits(whole, prompt);
     Session                  chunked(engine, session_options(GGML_TYPE_F32, 7));
-    CHECK(max_difference(last_logits(chunked, prompt), single) < 1e-4f);
+    CHECK(test::difference(last_logits(chunked, prompt), single) < 1e-4f);
     Session one_by_one(engine, session_options(GGML_TYPE_F32, 1));
-    CHECK(max_difference(last_logits(one_by_one, prompt), single) < 1e-4f);
+    CHECK(test::difference(last_logits(one_by_one, prompt), single) < 1e-4f);
 }
 
 TEST_CASE("sessions of one engine on several threads answer alike" * doctest::skip(test::lacks_smollm2())) {

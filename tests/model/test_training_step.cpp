@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "convert/convert.h"
+#include "support/difference.h"
 #include "support/training.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
@@ -16,7 +17,9 @@ using namespace penelope;
 using penelope::test::all_examples;
 using penelope::test::choice_of;
 using penelope::test::cpu;
+using penelope::test::difference;
 using penelope::test::GoldenCase;
+using penelope::test::largest;
 
 namespace {
 
@@ -32,24 +35,11 @@ Gradients gradients_of(const TrainedModel & model) {
     return all;
 }
 
-double largest(const std::vector<float> & values) {
-    double most = 0;
-    for (float value : values) {
-        most = std::max(most, std::fabs(double(value)));
-    }
-    return most;
-}
-
 void check_close(const Gradients & found, const Gradients & expected, double tolerance) {
     REQUIRE(found.size() == expected.size());
     for (const auto & [name, values] : expected) {
         CAPTURE(name);
-        const std::vector<float> & other = found.at(name);
-        double                     worst = 0;
-        for (size_t i = 0; i < values.size(); i++) {
-            worst = std::max(worst, std::fabs(double(values[i]) - double(other[i])));
-        }
-        CHECK(worst <= tolerance * largest(values));
+        CHECK(difference(found.at(name), values) <= tolerance * largest(values));
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "graph/tape.h"
+#include "support/difference.h"
 
 #include <doctest/doctest.h>
 
@@ -137,22 +138,9 @@ class Program {
     Node              seed_   = nullptr;
 };
 
-inline double largest(const std::vector<float> & values) {
-    double most = 0.0;
-    for (float value : values) {
-        most = std::max(most, std::fabs(double(value)));
-    }
-    return most;
-}
-
 // Largest difference relative to the largest of the expected values.
-inline double difference(const std::vector<float> & found, const std::vector<float> & expected) {
-    REQUIRE(found.size() == expected.size());
-    double most = 0.0;
-    for (size_t i = 0; i < found.size(); i++) {
-        most = std::max(most, std::isfinite(found[i]) ? std::fabs(double(found[i]) - expected[i]) : INFINITY);
-    }
-    return most / std::max(largest(expected), 1e-30);
+inline double relative_difference(const std::vector<float> & found, const std::vector<float> & expected) {
+    return penelope::test::difference(found, expected).most / std::max(penelope::test::largest(expected), 1e-30);
 }
 
 inline double dot(const std::vector<float> & a, const std::vector<float> & b) {
@@ -190,10 +178,10 @@ inline void check(const std::vector<Leaf> & leaves, const Build & build, double 
         }
         CAPTURE(l);
         REQUIRE(found.gradients[l].size() == expected.size());
-        CHECK(largest(expected) > 0.0);
-        CHECK(difference(found.gradients[l], expected) < tolerance);
+        CHECK(penelope::test::largest(expected) > 0.0);
+        CHECK(relative_difference(found.gradients[l], expected) < tolerance);
         // What other devices would run.
-        CHECK(difference(portable.gradients[l], found.gradients[l]) < 1e-5);
+        CHECK(relative_difference(portable.gradients[l], found.gradients[l]) < 1e-5);
     }
 }
 

@@ -49,8 +49,8 @@ void compare(const std::vector<Leaf> & leaves, const Build & build) {
     const Result                          found    = gradients(leaves, build);
     for (size_t i = 0; i < leaves.size(); i++) {
         CAPTURE(i);
-        CHECK(largest(expected[i]) > 0.0);
-        CHECK(difference(found.gradients[i], expected[i]) < 1e-5);
+        CHECK(penelope::test::largest(expected[i]) > 0.0);
+        CHECK(relative_difference(found.gradients[i], expected[i]) < 1e-5);
     }
 }
 

@@ -106,10 +106,7 @@ struct Reference {
 void check_against(const Optimizer & optimizer, const Reference & reference, double tolerance) {
     for (const Reference::Tensor & tensor : reference.tensors) {
         CAPTURE(tensor.name);
-        const std::vector<float> found = optimizer.values(tensor.name);
-        for (size_t i = 0; i < found.size(); i++) {
-            REQUIRE(std::fabs(found[i] - tensor.w[i]) < tolerance);
-        }
+        CHECK(penelope::test::difference(optimizer.values(tensor.name), tensor.w) < tolerance);
     }
 }
 
