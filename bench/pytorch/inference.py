@@ -82,7 +82,7 @@ def main():
     a, b = statistics.median(theirs), statistics.median(ours)
     print(f"SmolLM2-135M, interval [{options.interval}), {options.prompt}-token prompt, K={options.K}, {options.threads} threads, medians of {options.runs} alternating runs\n")
     print(f"LoRA of rank 16 beside the weights{' here only' if options.merged else ''}\n")
-    print("| | PyTorch F32 | penelope Q8_0 | ratio |\n|---|---|---|---|")
+    print(f"| | PyTorch F32 | penelope {rows[0]['type']} | ratio |\n|---|---|---|---|")
     print(f"| pre-answer | {a:.0f} ms | {b:.0f} ms | {statistics.median(y / x for x, y in zip(theirs, ours)):.2f} |")
     print(f"| peak memory | {usage.ru_maxrss / 1024:.0f} MiB | {peak / 2**20:.0f} MiB | {peak / 1024 / usage.ru_maxrss:.2f} |")
 

@@ -49,6 +49,7 @@ OrderedJson build_json(const Backend & backend) {
 
 // What training runs on, as long as it does.
 struct Run {
+    FolderLock                       lock;    // of the first rank
     std::unique_ptr<TemporaryFolder> scratch; // of ranks without a run folder
     std::unique_ptr<Trainer>         trainer;
 };
@@ -56,17 +57,19 @@ struct Run {
 // On the first rank. The settings have been looked at before anything is removed: --force replaces the run in the folder.
 Run open_run(const TrainSettings & settings, const Options & options, const Backend & backend, Collective & ranks) {
     const bool      resume = options.flag("resume");
-    const RunFolder folder(settings.out);
+    const bool      force  = options.flag("force");
     const bool      is_new = !settings.new_shape.empty(); // the backbone then lies in the folder
-    folder.check(resume, options.flag("force"));
+    const RunFolder folder(settings.out);
+    Run             run;
+    folder.check(resume, force);
     if (is_new && !(resume && folder.has(folder.base()))) {
         const NewBackbone shape = read_backbone_shape(settings.new_shape);
-        folder.create(resume);
+        run.lock                = folder.create(resume, force);
         write_new_backbone(shape, settings.model.seed, folder.base());
     }
-    Run run{ nullptr, std::make_unique<Trainer>(settings, backend, ranks) };
-    if (!is_new || resume) {
-        folder.create(resume);
+    run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
+    if (!run.lock.is_held()) {
+        run.lock = folder.create(resume, force);
     }
     if (!resume) {
         write_file(folder.config(), settings_toml(run.trainer->settings()), true);

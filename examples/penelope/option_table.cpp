@@ -160,7 +160,7 @@ const std::vector<OptionRow> & option_table() {
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.
-        { "shape", "", choice, "NAME", "", "llama-3.2-1b|qwen3.5-0.8b|smollm2-135m", g_model, "bench",
+        { "shape", "", choice, "NAME", "", "llama-3.2-1b|smollm2-135m", g_model, "bench",
           "a backbone of this shape with random weights, instead of -m" },
         { "type", "", text, "TYPE", "Q8_0", "", g_model, "bench", "type of the weights of --shape" },
         { "prompt", "-p", integer, "N", "512", "0..", g_measuring, "bench", "prompt tokens; 0 leaves the row out" },

@@ -75,6 +75,8 @@ ModelConfig read_model_config(const GgufReader & file) {
                 (arch.partial_rotary ? "an even number up to " : "") + std::to_string(c.head_dim));
     c.rope_dims = int(rope_dims.value_or(uint32_t(c.head_dim)));
     require(c.head_dim % 2 == 0, file, "head width " + std::to_string(c.head_dim) + " is odd, expected an even one");
+    require(int64_t(c.head_dim) * c.n_head <= int64_t(kMaxWidth), file,
+            std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason");
     require(c.n_head % c.n_head_kv == 0, file,
             p + "attention.head_count is not a multiple of " + p + "attention.head_count_kv");
     require(c.rms_eps > 0.0f && c.rms_eps < 1.0f, file,

@@ -4,6 +4,7 @@
 #include "base/format.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -122,20 +123,9 @@ void TemporaryPath::release() noexcept {
 AtomicFile::AtomicFile(const std::string & path, bool force)
     : path_(path), target_(resolve_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
-    static std::atomic<unsigned> counter{ 0 };
-    // O_EXCL decides; the loop only steps over files a killed process of the same number left behind.
+    // Another name where a file of it is there: one that a killed process of the same number left behind.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
-        const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
-        temp_path_             = (fs::path(target_).parent_path() / name).string();
-        temporary_             = TemporaryPath(temp_path_);
-        fd_                    = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd_ < 0) {
-            const int code = errno;
-            temporary_.release();
-            if (code != EEXIST) {
-                fail("cannot create a file in its directory", code);
-            }
-        }
+        create();
     }
     if (fd_ < 0) {
         fail("cannot create a file in its directory", EEXIST);
@@ -150,6 +140,31 @@ AtomicFile::AtomicFile(const std::string & path, bool force)
 
 AtomicFile::~AtomicFile() {
     discard();
+}
+
+// A temporary file under the next name, false when that is taken. Its lock shows remove_leftovers() of other processes that
+// somebody is at work; one of them may have been faster than the lock, and then the file has no name any more.
+bool AtomicFile::create() {
+    static std::atomic<unsigned> counter{ 0 };
+    const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
+    temp_path_             = (fs::path(target_).parent_path() / name).string();
+    temporary_             = TemporaryPath(temp_path_);
+    fd_                    = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) {
+        const int code = errno;
+        temporary_.release();
+        if (code != EEXIST) {
+            fail("cannot create a file in its directory", code);
+        }
+        return false;
+    }
+    struct stat made {};
+    const bool  is_taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (is_taken || (::fstat(fd_, &made) == 0 && made.st_nlink == 0)) {
+        discard();
+        return false;
+    }
+    return true;
 }
 
 void AtomicFile::discard() noexcept {
@@ -251,6 +266,23 @@ void write_file(const std::string & path, std::string_view content, bool force) 
     AtomicFile file(path, force);
     file.write(content);
     file.commit();
+}
+
+void remove_leftovers(const std::string & directory) {
+    std::error_code ec;
+    for (const fs::directory_entry & entry : fs::directory_iterator(directory, ec)) {
+        const std::string name = entry.path().filename().string();
+        if (name.compare(0, 10, ".penelope-") != 0 || entry.path().extension() != ".tmp") {
+            continue;
+        }
+        const int fd = ::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0) {
+            if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
+                ::unlink(entry.path().c_str());
+            }
+            ::close(fd);
+        }
+    }
 }
 
 bool remove_temporary_files() noexcept {

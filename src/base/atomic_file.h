@@ -51,6 +51,7 @@ class AtomicFile {
     void commit();
 
   private:
+    bool              create();
     void              flush_buffer();
     void              write_through(const uint8_t * bytes, size_t size);
     void              discard() noexcept;
@@ -69,6 +70,9 @@ class AtomicFile {
 };
 
 void write_file(const std::string & path, std::string_view content, bool force);
+
+// Removes the temporary files of AtomicFiles that ended processes left in a directory; those of living ones stay.
+void remove_leftovers(const std::string & directory);
 
 // Removes what is at the TemporaryPaths of this process, those of open AtomicFiles among them; true when there was
 // something. Async-signal-safe: for handlers of signals that end the program, right before _exit. Nothing of it must be used

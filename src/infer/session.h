@@ -65,7 +65,7 @@ struct Answer {
 // Called with each piece of text that is whole in UTF-8 (may be empty) and the token that completed it. False stops.
 using TokenCallback = std::function<bool(std::string_view text, int32_t token)>;
 
-// A row of the latent trace; see CLI.md --trace.
+// A row of the latent trace: what `run --trace` writes.
 struct TokenScore {
     int32_t     token;
     std::string text;

@@ -21,7 +21,19 @@ namespace {
 constexpr const char * k_adapter_type = "penelope";
 constexpr const char * k_bundle_type  = "penelope-bundle";
 constexpr uint32_t     k_version      = 1;
-constexpr uint32_t     k_largest_size = 1 << 24; // keeps every product of two sizes far from overflow
+
+// Far above what anybody trains, low enough that no product of them overflows and no graph of them fills the memory. A
+// graph holds every latent step: k_max times the layers of the interval.
+constexpr uint32_t k_most_steps  = 1024;
+constexpr uint32_t k_most_layers = 4096;
+constexpr uint32_t k_most_rows   = 4096; // memory and readout
+constexpr uint32_t k_most_width  = 1 << 20;
+constexpr uint32_t k_most_tokens = 1 << 24;
+
+struct Size {
+    const char * name;
+    uint32_t     value, most;
+};
 
 bool ends_with(const std::string & text, const std::string & end) {
     return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -48,14 +60,21 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.base.architecture.empty()) {
         fail("base.architecture is empty");
     }
-    const std::pair<const char *, uint32_t> common[] = { { "base.block_count", config.base.block_count },
-                                                         { "base.embedding_length", config.base.embedding_length },
-                                                         { "base.vocab_size", config.base.vocab_size } };
-    for (const auto & [name, value] : common) {
-        if (value == 0 || value > k_largest_size) {
-            fail(std::string(name) + " is " + std::to_string(value));
+    const auto check_sizes = [&](std::initializer_list<Size> sizes) {
+        for (const Size & size : sizes) {
+            if (size.value == 0 || size.value > size.most) {
+                fail(std::string(size.name) + " is " + std::to_string(size.value) + ", expected 1 to " +
+                     std::to_string(size.most));
+            }
         }
-    }
+    };
+    // What a method does not have stands at its default, which passes.
+    check_sizes({ { "k_max", config.k_max, k_most_steps },
+                  { "memory_count", config.n_memory, k_most_rows },
+                  { "readout_count", config.n_readout, k_most_rows },
+                  { "base.block_count", config.base.block_count, k_most_layers },
+                  { "base.embedding_length", config.base.embedding_length, k_most_width },
+                  { "base.vocab_size", config.base.vocab_size, k_most_tokens } });
     if (config.k_default > config.k_max) {
         fail("k_default " + std::to_string(config.k_default) + " is above k_max " + std::to_string(config.k_max));
     }
@@ -70,7 +89,7 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     }
     for (const MethodField & field : format->fields) {
         const uint32_t value = field.number ? config.*field.number : 1;
-        if ((value == 0 && !field.may_be_zero) || value > k_largest_size) {
+        if ((value == 0 && !field.may_be_zero) || value > k_most_width) {
             fail(std::string(field.name) + " is " + std::to_string(value));
         }
     }

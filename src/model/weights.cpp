@@ -27,6 +27,18 @@ struct Group {
     std::vector<ggml_backend_buffer_ptr> buffers;
 };
 
+// Integers and F64 have no product and quantized intermediates no rows: ggml would end the process over them.
+void check_type(const GgufReader & file, const GgufTensor & tensor, WeightUse use) {
+    const bool is_f32 = tensor.type == GGML_TYPE_F32;
+    if (is_f32 || (use != WeightUse::vector && ggml_get_type_traits(tensor.type)->to_float)) {
+        return;
+    }
+    throw Error(ErrorKind::unsupported,
+                file.path() + ": tensor " + tensor.name + " has type " + ggml_type_name(tensor.type) + ", expected " +
+                    (use == WeightUse::vector ? "f32" : "one that can be multiplied"),
+                "convert or quantize the model again");
+}
+
 // Whether the device multiplies a weight of this shape from this layout.
 bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
     ggml_context_ptr        ctx = new_tensor_context(8);
@@ -113,6 +125,7 @@ WeightStore::~WeightStore()                       = default;
 WeightStore::WeightStore(WeightStore &&) noexcept = default;
 
 Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use) {
+    check_type(*file, tensor, use);
     Group & group = impl_->group(impl_->choose(tensor, use));
     Node    node  = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
     ggml_set_name(node, tensor.name.c_str());

@@ -2,16 +2,15 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "model/lora.h"
 
-#include <filesystem>
+#include <cstring>
 
 namespace penelope {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -19,44 +18,105 @@ constexpr const char * kFileType    = "penelope-checkpoint";
 constexpr const char * kStateKey    = "penelope.checkpoint.state";    // str, JSON
 constexpr const char * kSettingsKey = "penelope.checkpoint.settings"; // str, JSON
 
+constexpr const char * kSumsTensor = "checkpoint.sha256"; // [64, 1 + buffers], a row of hexadecimal digits each
+constexpr size_t       kSumLength  = 64;
+
 using Part = Optimizer::Part;
 
-std::vector<std::pair<Part, const char *>> parts_of(CheckpointParts parts) {
-    std::vector<std::pair<Part, const char *>> list{ { Part::weights, ".weights" } };
-    if (parts == CheckpointParts::weights_and_moments) {
-        list.push_back({ Part::first_moments, ".first_moments" });
-        list.push_back({ Part::second_moments, ".second_moments" });
+// A flat buffer of the optimizer and its name in the file.
+struct Buffer {
+    int         group;
+    Part        part;
+    std::string name;
+};
+
+std::vector<Buffer> buffers_of(const Optimizer & optimizer, CheckpointParts parts) {
+    std::vector<Buffer> list;
+    for (int group = 0; group < optimizer.n_groups(); group++) {
+        const std::string name = optimizer.group_name(group);
+        list.push_back({ group, Part::weights, name + ".weights" });
+        if (parts == CheckpointParts::weights_and_moments) {
+            list.push_back({ group, Part::first_moments, name + ".first_moments" });
+            list.push_back({ group, Part::second_moments, name + ".second_moments" });
+        }
     }
     return list;
+}
+
+std::string_view bytes_of(const void * data, size_t size) {
+    return { static_cast<const char *>(data), size };
+}
+
+std::string sum_of_texts(const std::string & counts, const std::string & settings) {
+    return sha256_hex(counts + '\n' + settings);
+}
+
+// Rows of the tensor of sums: the texts', then the buffers' in their order.
+void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, const std::string & found,
+               const std::string & what) {
+    if (std::memcmp(static_cast<const char *>(sums.data) + row * kSumLength, found.data(), kSumLength) != 0) {
+        throw Error(ErrorKind::format, file.path() + ": " + what + " is damaged: its checksum differs");
+    }
+}
+
+// What the counts of any run obey; that they fit the settings is for the trainer to check.
+RunState read_state(const std::string & text, const std::string & path) {
+    const Json counts = parse_json(text, path);
+    if (!counts.is_object() || !counts.contains("best") || !counts["best"].is_object()) {
+        throw Error(ErrorKind::format, path + ": the state of the run is not an object with the best score in it");
+    }
+    const Json & best = counts["best"];
+    RunState     state;
+    state.update      = json_get<int64_t>(counts, "update", path);
+    state.scored      = json_get<int64_t>(counts, "scored", path);
+    state.n_steps     = json_get<int64_t>(counts, "optimizer_steps", path);
+    state.seconds     = json_get<double>(counts, "seconds", path);
+    state.best.update = json_get<int64_t>(best, "update", path);
+    state.best.exact  = json_get<double>(best, "exact", path);
+    state.best.loss   = json_get<double>(best, "loss", path);
+    const auto within = [&](const char * name, int64_t value) {
+        if (value < 0 || value > state.update) {
+            throw Error(ErrorKind::format, path + ": " + name + " is " + std::to_string(value) + " after " +
+                                               std::to_string(state.update) + " updates");
+        }
+    };
+    within("update", state.update);
+    within("scored", state.scored);
+    within("optimizer_steps", state.n_steps);
+    within("best.update", state.best.update);
+    return state;
 }
 
 } // namespace
 
 void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
                      CheckpointParts parts) {
-    const OrderedJson counts{
+    const std::string         counts  = dump_json(OrderedJson{
         { "update", state.update },
         { "scored", state.scored },
         { "optimizer_steps", optimizer.n_steps() },
         { "best", { { "update", state.best.update }, { "exact", state.best.exact }, { "loss", state.best.loss } } },
         { "seconds", state.seconds },
-    };
-    GgufWriter writer(path, true);
+    });
+    const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
+    GgufWriter                writer(path, true);
     writer.set_str(keys::general_type, kFileType);
-    writer.set_str(kStateKey, dump_json(counts));
+    writer.set_str(kStateKey, counts);
     writer.set_str(kSettingsKey, state.settings);
-    for (int group = 0; group < optimizer.n_groups(); group++) {
-        for (const auto & [part, suffix] : parts_of(parts)) {
-            writer.add_tensor(optimizer.group_name(group) + suffix, GGML_TYPE_F32, { optimizer.n_flat(group) });
-        }
+    for (const Buffer & buffer : buffers) {
+        writer.add_tensor(buffer.name, GGML_TYPE_F32, { optimizer.n_flat(buffer.group) });
     }
+    // Last in the file: the sums are known when everything else has been written.
+    writer.add_tensor(kSumsTensor, GGML_TYPE_I8, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
     writer.begin_data();
-    for (int group = 0; group < optimizer.n_groups(); group++) {
-        for (const auto & [part, suffix] : parts_of(parts)) {
-            const std::vector<float> values = optimizer.read(group, part);
-            writer.write_tensor(optimizer.group_name(group) + suffix, values.data(), values.size() * sizeof(float));
-        }
+    std::string sums = sum_of_texts(counts, state.settings);
+    for (const Buffer & buffer : buffers) {
+        const std::vector<float> values = optimizer.read(buffer.group, buffer.part);
+        const size_t             size   = values.size() * sizeof(float);
+        writer.write_tensor(buffer.name, values.data(), size);
+        sums += sha256_hex(bytes_of(values.data(), size));
     }
+    writer.write_tensor(kSumsTensor, sums.data(), sums.size());
     writer.finish();
 }
 
@@ -65,35 +125,29 @@ RunState load_checkpoint(const std::string & path, Optimizer & optimizer, Checkp
     if (file.find_str(keys::general_type).value_or("") != kFileType) {
         throw Error(ErrorKind::format, path + ": is not a checkpoint");
     }
-    const Json counts = parse_json(file.get_str(kStateKey), path);
-    const Json best   = counts.value("best", Json::object());
-    RunState   state;
-    state.update      = json_get<int64_t>(counts, "update", path);
-    state.scored      = json_get<int64_t>(counts, "scored", path);
-    state.seconds     = json_get<double>(counts, "seconds", path);
-    state.best.update = json_get<int64_t>(best, "update", path);
-    state.best.exact  = json_get<double>(best, "exact", path);
-    state.best.loss   = json_get<double>(best, "loss", path);
-    state.settings    = file.get_str(kSettingsKey);
-    for (int group = 0; group < optimizer.n_groups(); group++) {
-        for (const auto & [part, suffix] : parts_of(parts)) {
-            const GgufTensor & tensor =
-                file.get_tensor(optimizer.group_name(group) + suffix, { optimizer.n_flat(group) });
-            optimizer.write(group, part, read_f32(file, tensor));
-        }
+    const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
+    for (const Buffer & buffer : buffers) {
+        file.get_tensor(buffer.name, { optimizer.n_flat(buffer.group) });
     }
-    optimizer.set_n_steps(json_get<int64_t>(counts, "optimizer_steps", path));
+    const GgufTensor & sums = file.get_tensor(kSumsTensor, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
+    if (sums.type != GGML_TYPE_I8) {
+        throw Error(ErrorKind::format, path + ": the checksums are of type " + ggml_type_name(sums.type));
+    }
+    const std::string counts   = file.get_str(kStateKey);
+    const std::string settings = file.get_str(kSettingsKey);
+    check_sum(file, sums, 0, sum_of_texts(counts, settings), "the state of the run");
+    for (size_t i = 0; i < buffers.size(); i++) {
+        const GgufTensor & tensor = *file.find_tensor(buffers[i].name);
+        check_sum(file, sums, i + 1, sha256_hex(bytes_of(tensor.data, tensor.size)), "tensor " + tensor.name);
+    }
+    RunState state = read_state(counts, path);
+    state.settings = settings;
+    // Nothing is taken over before everything has been checked.
+    for (const Buffer & buffer : buffers) {
+        optimizer.write(buffer.group, buffer.part, read_f32(file, *file.find_tensor(buffer.name)));
+    }
+    optimizer.set_n_steps(state.n_steps);
     return state;
-}
-
-void remove_leftovers(const std::string & dir) {
-    std::error_code ec;
-    for (const fs::directory_entry & entry : fs::directory_iterator(dir, ec)) {
-        const std::string name = entry.path().filename().string();
-        if (name.compare(0, 10, ".penelope-") == 0 && entry.path().extension() == ".tmp") {
-            fs::remove(entry.path(), ec);
-        }
-    }
 }
 
 } // namespace penelope

@@ -1,6 +1,6 @@
 // Everything a run needs to go on exactly as if it had not stopped, in one GGUF file that appears whole or not at all: flat
-// weights and both moments of every group, and a JSON object with the counts. What else a run draws on (order of the
-// examples, dropout) follows from its seed and the number of the update.
+// weights and both moments of every group, a JSON object with the counts, and a checksum of each. What else a run draws on
+// (order of the examples, dropout) follows from its seed and the number of the update.
 #pragma once
 
 #include "train/optimizer.h"
@@ -17,8 +17,9 @@ struct BestScore {
 };
 
 struct RunState {
-    int64_t     update = 0; // updates done
-    int64_t     scored = 0; // last update that was validated
+    int64_t     update  = 0; // updates done
+    int64_t     scored  = 0; // last update that was validated
+    int64_t     n_steps = 0; // updates the optimizer has applied; set by loading
     BestScore   best;
     double      seconds = 0; // spent training so far
     std::string settings;    // JSON; a run is only continued under the same
@@ -30,10 +31,8 @@ enum class CheckpointParts { weights, weights_and_moments };
 void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
                      CheckpointParts parts);
 
-// Throws Error(format) naming the tensor or field that is missing or does not fit the optimizer.
+// Throws Error(format) naming the tensor or field that is missing, damaged or does not fit the optimizer, which then is as it
+// was.
 RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts);
-
-// What killed runs left in a directory: files that were being written.
-void remove_leftovers(const std::string & dir);
 
 } // namespace penelope

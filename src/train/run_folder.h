@@ -1,8 +1,9 @@
-// The folder of a run: config.toml as resolved, metrics.jsonl, build.json, checkpoint/last.gguf and checkpoint/best.gguf,
-// model.gguf, base.gguf when the run starts from a backbone of its own, backbone.gguf when it trains all weights under a
+// The folder of a run: config.toml as resolved, metrics.jsonl, build.json, checkpoint/last.gguf, the one before it as
+// checkpoint/previous.gguf, and checkpoint/best.gguf; model.gguf, base.gguf when the run starts from a backbone of its own, backbone.gguf when it trains all weights under a
 // sidecar.
 #pragma once
 
+#include "base/folder_lock.h"
 #include "base/json.h"
 
 #include <cstdint>
@@ -17,8 +18,9 @@ class RunFolder {
     // Throws Error for a folder that holds a run already, unless it is to be resumed or replaced, and for one without a run to
     // resume.
     void check(bool resume, bool replace) const;
-    // Makes the folder, without the files of a run that is not resumed.
-    void create(bool resume) const;
+    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written. Nobody
+    // else writes there while the lock is held; throws Error when somebody does, and what check() does.
+    [[nodiscard]] FolderLock create(bool resume, bool replace) const;
 
     std::string config() const { return file("config.toml"); }
     std::string metrics() const { return file("metrics.jsonl"); }
@@ -27,8 +29,14 @@ class RunFolder {
     std::string base() const { return file("base.gguf"); }
     std::string backbone() const { return file("backbone.gguf"); }
     std::string last() const { return file("checkpoint/last.gguf"); }
+    std::string previous() const { return file("checkpoint/previous.gguf"); }
     std::string best() const { return file("checkpoint/best.gguf"); }
     bool        has(const std::string & file_path) const;
+
+    // Before last() is written anew: what it holds becomes previous().
+    void keep_previous() const;
+    // last() is damaged: previous() takes its place.
+    void return_to_previous() const;
 
     void append_metrics(const OrderedJson & line) const;
     // Drops what was written after this update by a run that was cut off.
@@ -36,6 +44,7 @@ class RunFolder {
 
   private:
     bool        holds_run() const;
+    bool        has_checkpoint() const;
     std::string file(const std::string & name) const;
 
     std::string path_;

@@ -144,12 +144,41 @@ Minibatch Trainer::own_share(const Minibatch & batch) const {
     return share;
 }
 
-void Trainer::save(const std::string & path, CheckpointParts parts) {
+void Trainer::save_last() {
     together(ranks_, [&] {
         if (ranks_.is_first()) {
-            save_checkpoint(path, state_, model_->optimizer(), parts);
+            folder_.keep_previous();
+            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments);
         }
     });
+}
+
+void Trainer::save_best() {
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            save_checkpoint(folder_.best(), state_, model_->optimizer(), CheckpointParts::weights);
+        }
+    });
+}
+
+// The last checkpoint, or the one before it when that is damaged or missing.
+RunState Trainer::load_last() {
+    const auto load = [&](const std::string & path) {
+        return load_checkpoint(path, model_->optimizer(), CheckpointParts::weights_and_moments);
+    };
+    try {
+        return load(folder_.last());
+    } catch (const Error & error) {
+        if (!folder_.has(folder_.previous()) ||
+            (error.kind != ErrorKind::format && error.kind != ErrorKind::not_found)) {
+            throw;
+        }
+        const RunState state = load(folder_.previous());
+        log_warning(error.message() + "; going on from the checkpoint before it, after update " +
+                    std::to_string(state.update));
+        folder_.return_to_previous();
+        return state;
+    }
 }
 
 // Ranks may run on machines with files of their own.
@@ -176,7 +205,7 @@ void Trainer::resume() {
 }
 
 void Trainer::continue_from(const std::string & settings) {
-    state_ = load_checkpoint(folder_.last(), model_->optimizer(), CheckpointParts::weights_and_moments);
+    state_                             = load_last();
     std::vector<std::string> different = different_keys(settings, state_.settings);
     if (different == std::vector<std::string>{ kRanksKey }) {
         log_warning("the run goes on with " + std::to_string(ranks_.size()) +
@@ -187,6 +216,10 @@ void Trainer::continue_from(const std::string & settings) {
     if (!different.empty()) {
         throw Error(ErrorKind::usage, "--resume: the run was started with other settings: " + join(different, ", "),
                     "give the same flags and files, or start a new run with another --out");
+    }
+    if (state_.update > settings_.n_updates) {
+        throw Error(ErrorKind::format, folder_.last() + ": is from update " + std::to_string(state_.update) +
+                                           " of a run of " + std::to_string(settings_.n_updates));
     }
     folder_.cut_metrics(state_.update);
 }
@@ -251,7 +284,7 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
         scale /= kScaleRetreat; // the gradients overflowed
     }
     if (!report.applied) {
-        save(folder_.last(), CheckpointParts::weights_and_moments);
+        save_last();
         together(ranks_, [&]() -> void {
             throw Error(ErrorKind::format,
                         "update " + std::to_string(update) + ": the " +
@@ -327,7 +360,7 @@ void Trainer::validate(const TrainEvents & events) {
     if (stage.is_final && is_better) {
         state_.best   = { score.update, score.exact, score.loss };
         shown.is_best = true;
-        save(folder_.best(), CheckpointParts::weights);
+        save_best();
     }
     state_.scored = state_.update;
     together(ranks_, [&] {
@@ -359,7 +392,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
         resume();
     } else {
         share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
-        save(folder_.last(), CheckpointParts::weights_and_moments);
+        save_last();
     }
     TrainOutcome stopped;
     stopped.interrupted = true;
@@ -369,7 +402,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
                 validate(events);
             }
             if (is_due(settings_.save_every)) {
-                save(folder_.last(), CheckpointParts::weights_and_moments);
+                save_last();
             }
             if (state_.update == settings_.n_updates) {
                 return finish(events);
@@ -383,7 +416,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
             throw;
         }
     }
-    save(folder_.last(), CheckpointParts::weights_and_moments);
+    save_last();
     stopped.update = state_.update;
     stopped.best   = state_.best;
     return stopped;

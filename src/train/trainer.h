@@ -91,7 +91,9 @@ class Trainer {
     Minibatch    own_share(const Minibatch & batch) const;
     bool         train_once(int64_t update, const TrainEvents & events);
     void         validate(const TrainEvents & events);
-    void         save(const std::string & path, CheckpointParts parts);
+    void         save_last();
+    void         save_best();
+    RunState     load_last();
     void         check_same_settings();
     void         resume();
     void         continue_from(const std::string & settings);

@@ -267,6 +267,35 @@ class Resuming(Trained):
         self.train_ok("--resume", out=folder)
         self.assertEqual((folder / "model.gguf").read_bytes(), expected)
 
+    def test_a_damaged_checkpoint_gives_way_to_the_one_before(self):
+        expected = self.expected("penelope")
+        folder = self.root / "damaged" / "penelope"
+        args = self.arguments(*self.latent("penelope", "--eval-every", 4, "--save-every", 1), out=folder)
+        process = subprocess.Popen([BIN, *map(str, args)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "update 1/" not in process.stderr.readline():
+            pass
+        second = run("train", "--resume", "--out", folder)
+        if process.poll() is None:
+            self.assertIn("another process", second.stderr)
+            self.assertEqual(second.returncode, 1)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        last = folder / "checkpoint" / "last.gguf"
+        data = bytearray(last.read_bytes())
+        data[len(data) // 2] ^= 1
+        last.write_bytes(data)
+        kept = (folder / "checkpoint" / "previous.gguf").read_bytes()
+        done = run("train", "--resume", "--out", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: .*last\.gguf: tensor .* is damaged.*going on from the checkpoint before it")
+        self.assertEqual((folder / "model.gguf").read_bytes(), expected)
+
+        for name in ("last", "previous"):
+            (folder / "checkpoint" / f"{name}.gguf").write_bytes(kept[:-100])
+        done = run("train", "--resume", "--out", folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: ", done.stderr)
+
     def test_other_settings_are_refused(self):
         self.expected("penelope")
         done = self.train("--resume", "--clip", 0.5, out="straight/penelope")

@@ -248,3 +248,16 @@ TEST_CASE("a mapped file shows its bytes, before and after its pages are dropped
     REQUIRE(mkfifo(dir.file("pipe").c_str(), 0600) == 0);
     CHECK(error_of([&] { MappedFile::open(dir.file("pipe")); }).kind == ErrorKind::format);
 }
+
+TEST_CASE("leftovers of the dead are removed, what is being written stays") {
+    const TempDir dir;
+    dir.write(".penelope-1-0.tmp", "half");
+    dir.write("mine.tmp", "kept");
+    AtomicFile file(dir.file("a"), false);
+    file.write("whole");
+    penelope::remove_leftovers(dir.path().string());
+    CHECK(!std::filesystem::exists(dir.file(".penelope-1-0.tmp")));
+    CHECK(std::filesystem::exists(dir.file("mine.tmp")));
+    file.commit();
+    CHECK(read_bytes(dir.file("a")) == "whole");
+}

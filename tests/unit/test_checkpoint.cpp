@@ -98,26 +98,112 @@ TEST_CASE("a checkpoint of other parameters is refused") {
           ErrorKind::not_found);
 }
 
+TEST_CASE("any byte that changes is noticed, and nothing of the file is taken over") {
+    const TempDir dir;
+    Optimizer     optimizer(cpu(), kGroups), other(cpu(), kGroups);
+    fill(optimizer, 1.0f);
+    RunState state;
+    state.update   = 7;
+    state.settings = "{}";
+    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights_and_moments);
+    const std::string good      = test::read_bytes(dir.file("last.gguf"));
+    const auto        before    = other.values("c");
+    size_t            n_refused = 0, n_tried = 0;
+    for (size_t at = 0; at < good.size(); at += at < 1024 ? 1 : 37) {
+        std::string bad = good;
+        bad[at]         = char(bad[at] ^ (1 << at % 8));
+        dir.write("bad.gguf", bad);
+        CAPTURE(at);
+        n_tried++;
+        try {
+            const RunState found = load_checkpoint(dir.file("bad.gguf"), other, CheckpointParts::weights_and_moments);
+            // Padding, and what GGUF says of the file as a whole, mean nothing here.
+            CHECK(found.update == state.update);
+            CHECK(other.values("c") == optimizer.values("c"));
+            other.set_values("c", before);
+        } catch (const Error & error) {
+            n_refused++;
+            CHECK(other.values("c") == before);
+        }
+    }
+    CHECK(n_refused > n_tried * 9 / 10);
+}
+
+TEST_CASE("counts that cannot be are refused, whatever their checksum says") {
+    const TempDir dir;
+    Optimizer     optimizer(cpu(), kGroups);
+    const auto    refused = [&](const RunState & state) {
+        save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights);
+        return error_of([&] { load_checkpoint(dir.file("last.gguf"), optimizer, CheckpointParts::weights); }).kind ==
+               ErrorKind::format;
+    };
+    RunState state;
+    state.update = -1;
+    CHECK(refused(state));
+    state.update = 5;
+    state.scored = 6;
+    CHECK(refused(state));
+    state.scored      = 0;
+    state.best.update = 6;
+    CHECK(refused(state));
+    state.best.update = 0;
+    optimizer.set_n_steps(6);
+    CHECK(refused(state));
+}
+
+TEST_CASE("two checkpoints are kept, and the older takes the place of a damaged one") {
+    const TempDir    dir;
+    const RunFolder  run(dir.file("run"));
+    const FolderLock lock = run.create(false, false);
+    const auto       save = [&](const char * text) {
+        run.keep_previous();
+        dir.write("run/new", text);
+        std::filesystem::rename(dir.file("run/new"), run.last());
+    };
+    save("1");
+    CHECK(!run.has(run.previous()));
+    save("2");
+    save("3");
+    CHECK(test::read_bytes(run.last()) == "3");
+    CHECK(test::read_bytes(run.previous()) == "2");
+    run.return_to_previous();
+    CHECK(test::read_bytes(run.last()) == "2");
+    CHECK(test::read_bytes(run.previous()) == "2");
+    save("4");
+    CHECK(test::read_bytes(run.previous()) == "2");
+    CHECK(std::distance(std::filesystem::directory_iterator(dir.file("run/checkpoint")), {}) == 2);
+}
+
+TEST_CASE("a second writer is kept out of a run folder, and no longer than needed") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    {
+        const FolderLock lock = run.create(false, false);
+        CHECK(contains(error_of([&] { FolderLock second = run.create(false, false); }).message(), "another process"));
+    }
+    CHECK_NOTHROW(FolderLock(dir.file("run")));
+}
+
 TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
-    run.create(false);
+    { const FolderLock lock = run.create(false, false); }
     dir.write("run/config.toml", "seed = 1\n");
     dir.write("run/notes.txt", "mine");
     dir.write("run/checkpoint/.penelope-1-0.tmp", "half");
     CHECK(contains(error_of([&] { run.check(false, false); }).hint, "--resume"));
     CHECK(error_of([&] { run.check(true, false); }).kind == ErrorKind::not_found);
     run.check(false, true);
-    run.create(false);
+    const FolderLock lock = run.create(false, true);
     CHECK(!std::filesystem::exists(run.config()));
     CHECK(std::filesystem::exists(dir.file("run/notes.txt")));
     CHECK(!std::filesystem::exists(dir.file("run/checkpoint/.penelope-1-0.tmp")));
 }
 
 TEST_CASE("metrics after the checkpoint are dropped, a half line too") {
-    const TempDir   dir;
-    const RunFolder run(dir.file("run"));
-    run.create(false);
+    const TempDir    dir;
+    const RunFolder  run(dir.file("run"));
+    const FolderLock lock = run.create(false, false);
     for (int update = 1; update <= 5; update++) {
         run.append_metrics({ { "update", update }, { "loss", 1.0 / update } });
     }
