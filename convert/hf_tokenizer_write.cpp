@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "base/output_dir.h"
 #include "convert/hf_export.h"
 #include "convert/hf_tokenizer.h"
-#include "convert/output_dir.h"
 #include "text/pre_tokenizer.h"
 #include "text/tokenizer_data.h"
 

@@ -3,6 +3,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "base/output_dir.h"
 #include "report/run_log.h"
 #include "task/compare.h"
 #include "task/evaluation_file.h"
@@ -246,7 +247,7 @@ Series by_latency(const ScoredMethod & method) {
 // The page and its charts, which appear together or not at all.
 class Page {
   public:
-    Page(std::string out, bool force) : out_(std::move(out)), force_(force) {}
+    Page(const std::string & out, bool force) : out_(out), folder_(out, force) {}
 
     void add(const std::string & text) { text_ += "\n" + text; }
 
@@ -263,25 +264,20 @@ class Page {
 
     ReportFiles finish() {
         files_.page = write("report.md", text_);
-        for (const std::unique_ptr<AtomicFile> & file : written_) {
-            file->commit();
-        }
+        folder_.commit();
         return files_;
     }
 
   private:
     std::string write(const std::string & name, const std::string & text) {
-        const std::string path = (fs::path(out_) / name).string();
-        written_.push_back(std::make_unique<AtomicFile>(path, force_));
-        written_.back()->write(text);
-        return path;
+        write_file(folder_.file(name), text, true);
+        return (fs::path(out_) / name).string();
     }
 
-    std::string                              out_;
-    bool                                     force_;
-    std::string                              text_ = "# Report\n";
-    std::vector<std::unique_ptr<AtomicFile>> written_;
-    ReportFiles                              files_;
+    std::string out_;
+    OutputDir   folder_;
+    std::string text_ = "# Report\n";
+    ReportFiles files_;
 };
 
 constexpr AxisStyle kShare{ false, false, false, true };
@@ -400,7 +396,7 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
         }
     }
     std::error_code ec;
-    fs::create_directories(out, ec);
+    fs::create_directories(fs::absolute(out).parent_path(), ec);
     if (ec) {
         throw Error(ErrorKind::io, out + ": cannot be made: " + ec.message(), "choose another --out");
     }

@@ -1,6 +1,7 @@
 """penelope train from outside: runs, what they leave behind, stopping, killing and resuming, refusals."""
 
 import json
+import os
 import random
 import resource
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from support import BIN, clean_environment, run
 
+KILLS = int(os.environ.get("PENELOPE_TEST_KILLS", "2"))  # at least so many for each method
 SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
 
 
@@ -195,39 +197,45 @@ class Resuming(Trained):
             self.train_ok(*self.latent(method, "--eval-every", 4, "--save-every", 1), out=name)
         return (self.root / name / "model.gguf").read_bytes()
 
+    def kill_until_done(self, args, out, rng):
+        """Starts the run, kills it at random moments and resumes it, until it is through. Returns how often it was killed."""
+        folder = self.root / out
+        metrics = folder / "metrics.jsonl"
+        n_killed = 0
+        while True:
+            has_checkpoint = (folder / "checkpoint" / "last.gguf").exists()
+            command = ["train", "--resume", "--out", folder] if has_checkpoint else [*args, "--force"]
+            process = subprocess.Popen([BIN, *map(str, command)], env=clean_environment(), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            # Every update writes a checkpoint, so that kills fall into the writing of some.
+            target = rng.randint(1, 4) + (metrics.read_text().count("\n") if has_checkpoint else 0)
+            while process.poll() is None:
+                if metrics.exists() and metrics.read_text().count("\n") >= target:
+                    time.sleep(rng.random() * 0.02)
+                    process.send_signal(signal.SIGKILL)
+                    break
+                time.sleep(0.001)
+            error = process.communicate()[1]
+            if process.returncode == 0:
+                return n_killed
+            self.assertEqual(process.returncode, -signal.SIGKILL, error)
+            n_killed += 1
+
     def test_killed_at_any_moment_it_ends_with_the_same_bits(self):
         rng = random.Random(1)
-        for method in ("penelope", "coconut"):
+        for method in ("cot", "penelope", "coconut"):
             expected = self.expected(method)
-            out = f"killed/{method}"
-            args = self.arguments(*self.latent(method, "--eval-every", 4, "--save-every", 1), out=out)
             n_killed = 0
-            for _ in range(12):
-                command = ["train", "--resume", "--out", self.root / out] if n_killed else args
-                process = subprocess.Popen([BIN, *map(str, command)], env=clean_environment(), stdout=subprocess.DEVNULL,
-                                           stderr=subprocess.PIPE, text=True)
-                # Every update writes a checkpoint, so that kills fall into the writing of some.
-                target = rng.randint(1, 4)
-                start = len(self.metrics(out)) if n_killed else 0
-                while process.poll() is None:
-                    path = self.root / out / "metrics.jsonl"
-                    if path.exists() and path.read_text().count("\n") >= start + target:
-                        time.sleep(rng.random() * 0.02)
-                        process.send_signal(signal.SIGKILL)
-                        break
-                    time.sleep(0.001)
-                process.wait()
-                if process.returncode == 0:
-                    break
-                self.assertEqual(process.returncode, -signal.SIGKILL, process.stderr.read())
-                process.stderr.close()
-                if (self.root / out / "checkpoint" / "last.gguf").exists():
-                    n_killed += 1
-            self.assertGreaterEqual(n_killed, 2)
-            self.assertEqual(self.train_ok("--resume", out=out).returncode, 0)
-            self.assertEqual((self.root / out / "model.gguf").read_bytes(), expected)
-            updates = [line["update"] for line in self.metrics(out) if "loss" in line]
-            self.assertEqual(updates, list(range(1, 13)), "each update stands in the metrics once")
+            while n_killed < KILLS:
+                out = f"killed-{n_killed}/{method}"
+                args = self.arguments(*self.latent(method, "--eval-every", 4, "--save-every", 1), out=out)
+                n_killed += self.kill_until_done(args, out, rng)
+                self.assertEqual((self.root / out / "model.gguf").read_bytes(), expected)
+                updates = [line["update"] for line in self.metrics(out) if "loss" in line]
+                self.assertEqual(updates, list(range(1, 13)), "each update stands in the metrics once")
+                left = [path.name for path in (self.root / out).rglob("*") if path.suffix in (".tmp", ".new")]
+                self.assertEqual(left, [], "what killed processes left is removed")
+            print(f"{method}: killed {n_killed} times")
 
     def test_an_interrupt_saves_and_exits_130(self):
         expected = self.expected("penelope")

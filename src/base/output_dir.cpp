@@ -1,4 +1,4 @@
-#include "convert/output_dir.h"
+#include "base/output_dir.h"
 
 #include "base/error.h"
 #include "base/format.h"
