@@ -32,3 +32,17 @@ install(EXPORT penelope-targets NAMESPACE penelope:: DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/penelope-config.cmake ${PROJECT_BINARY_DIR}/penelope-config-version.cmake
   DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/penelope.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# cpack -G DEB makes a package of all this; scripts/package does it for machines other than this one.
+set(CPACK_PACKAGE_NAME penelope)
+set(CPACK_PACKAGE_VENDOR "penelope.cpp")
+set(CPACK_PACKAGE_CONTACT "the authors of penelope.cpp <penelope@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)

@@ -73,7 +73,7 @@ PENELOPE_API const char * penelope_error_hint(void);
 /* "format", "memory", ...; never NULL. */
 PENELOPE_API const char * penelope_status_name(penelope_status status);
 
-/* The library's version, "0.1.0", and that of ggml with its backends. Static strings. */
+/* The library's version, "0.2.0", and that of ggml with its backends. Static strings. */
 PENELOPE_API const char * penelope_version(void);
 PENELOPE_API const char * penelope_ggml_version(void);
 

@@ -142,8 +142,16 @@ std::string without_padding(const std::string & text) {
 
 } // namespace
 
+std::string option_spelling(const OptionRow & row) {
+    return without_padding(spelling(row));
+}
+
+std::string option_description(const OptionRow & row) {
+    return soft(description(row));
+}
+
 std::string option_help_line(const OptionRow & row) {
-    return without_padding(spelling(row)) + "  " + soft(description(row));
+    return option_spelling(row) + "  " + option_description(row);
 }
 
 std::string program_help(size_t width, bool bold) {

@@ -14,4 +14,8 @@ std::string command_help(const Command & command, size_t width, bool bold);
 // Everything as one Markdown page.
 std::string help_markdown();
 
+// "-n, --predict N", and what it does with its default, each as one line.
+std::string option_spelling(const OptionRow & row);
+std::string option_description(const OptionRow & row);
+
 } // namespace penelope

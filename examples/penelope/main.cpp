@@ -4,6 +4,7 @@
 #include "graph/device.h"
 #include "help.h"
 #include "interrupt.h"
+#include "manual.h"
 #include "output.h"
 
 #include "base/format.h"
@@ -44,10 +45,23 @@ void print_devices(Terminal & terminal) {
     terminal.write(format_table(rows, TableFormat::markdown));
 }
 
-// "help", "help run" and "help --markdown" in the words of the options.
+// "help" and "help run" in the words of the options; "help --markdown", "help --man [run]", "help --completion" and
+// "help --commands" for the files that are made from them.
 int print_help(const std::vector<std::string> & args, Terminal & terminal) {
     if (args.size() > 1 && args[1] == "--markdown") {
         terminal.write(help_markdown());
+        return 0;
+    }
+    if (args.size() > 1 && args[1] == "--man") {
+        terminal.write(manual_page(args.size() > 2 ? find_command(args[2]) : nullptr));
+        return 0;
+    }
+    if (args.size() > 1 && args[1] == "--completion") {
+        terminal.write(bash_completion());
+        return 0;
+    }
+    if (args.size() > 1 && args[1] == "--commands") {
+        terminal.line(join(command_names(), "\n"));
         return 0;
     }
     const Command * command = args.size() > 1 && args[1][0] != '-' ? find_command(args[1]) : nullptr;

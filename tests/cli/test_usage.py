@@ -1,6 +1,8 @@
 """What needs no model: help, versions, wrong usage, and where option values come from."""
 
 import json
+import re
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -31,6 +33,28 @@ class HelpTest(unittest.TestCase):
         page = TESTS.parent / "examples" / "penelope" / "README.md"
         self.assertEqual(run("help", "--markdown").stdout, page.read_text(),
                          "run: penelope help --markdown > examples/penelope/README.md")
+
+    def test_manual_pages_and_completion_know_every_command_and_option(self):
+        commands = run("help", "--commands").stdout.split()
+        self.assertIn("run", commands)
+        overview = run("help", "--man").stdout
+        completion = run("help", "--completion").stdout
+        for command in commands:
+            self.assertIn(f"penelope\\-{command} (1)", overview)
+            page = run("help", "--man", command).stdout
+            self.assertRegex(page, r'^\.TH penelope\\-' + command)
+            for option in re.findall(r"^ .*?(--[a-z][a-z-]*)", run(command, "--help").stdout, re.M):
+                self.assertIn(option.replace("-", "\\-"), page)
+                self.assertIn(option, completion)
+
+    def test_bash_completes(self):
+        script = run("help", "--completion").stdout + """
+COMP_WORDS=(penelope run --top-) COMP_CWORD=2; _penelope; echo "${COMPREPLY[@]}"
+COMP_WORDS=(penelope qua) COMP_CWORD=1; _penelope; echo "${COMPREPLY[@]}"
+COMP_WORDS=(penelope export --as me) COMP_CWORD=3; _penelope; echo "${COMPREPLY[@]}"
+"""
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        self.assertEqual(done.stdout.split("\n")[:3], ["--top-k --top-p", "quantize", "merged"], done.stderr)
 
     def test_version(self):
         done = run("--version")
