@@ -143,12 +143,6 @@ Counts count(const GgufReader & file) {
     return counts;
 }
 
-std::string upper(const char * text) {
-    std::string out = text;
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return char(std::toupper(c)); });
-    return out;
-}
-
 // Text that came out of the file, on one line.
 std::string shown(const std::string & text) {
     const std::string quoted_text = in_quotes(text, 200);
@@ -312,7 +306,7 @@ void describe_lora(const GgufReader & file, OrderedJson & json, Lines & lines) {
 std::string types_text(const Counts & counts) {
     std::vector<std::string> parts;
     for (const auto & [type, n] : counts.tensors) {
-        parts.push_back(std::to_string(n) + " " + upper(ggml_type_name(type)));
+        parts.push_back(std::to_string(n) + " " + to_upper(ggml_type_name(type)));
     }
     return join(parts, ", ");
 }
@@ -320,7 +314,7 @@ std::string types_text(const Counts & counts) {
 std::string tensor_table(const GgufReader & file) {
     std::string text;
     for (const auto & tensor : file.tensors()) {
-        const std::string type = upper(ggml_type_name(tensor.type));
+        const std::string type = to_upper(ggml_type_name(tensor.type));
         text += "  " + type + std::string(type.size() < 8 ? 8 - type.size() : 1, ' ') + shown(tensor.name) + " " +
                 format_shape(shape_of(tensor)) + "\n";
     }
@@ -345,7 +339,7 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
     json["path"]           = path;
     json["kind"]           = kind;
     json["architecture"]   = file.find_str(keys::general_architecture).value_or("");
-    json["type"]           = upper(ggml_type_name(counts.main_type()));
+    json["type"]           = to_upper(ggml_type_name(counts.main_type()));
     json["size"]           = file.file_size();
     json["parameters"]     = { { "total", counts.total }, { "lora", counts.lora }, { "penelope", counts.penelope } };
     json["memory"]         = { { "weights", counts.bytes }, { "per_token", 0 } };
@@ -380,7 +374,7 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
         for (const auto & tensor : file.tensors()) {
             list.push_back({ { "name", tensor.name },
                              { "shape", shape_of(tensor) },
-                             { "type", upper(ggml_type_name(tensor.type)) } });
+                             { "type", to_upper(ggml_type_name(tensor.type)) } });
         }
         json["tensors"] = std::move(list);
         out.text += "tensors\n" + tensor_table(file);

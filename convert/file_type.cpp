@@ -20,18 +20,8 @@ constexpr std::pair<const char *, ggml_type> k_tensor_types[] = {
     { "Q6_K", GGML_TYPE_Q6_K }, { "IQ4_NL", GGML_TYPE_IQ4_NL }, { "IQ4_XS", GGML_TYPE_IQ4_XS },
 };
 
-std::string upper(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return char(std::toupper(c)); });
-    return out;
-}
-
 bool contains(const std::string & name, const char * part) {
     return name.find(part) != std::string::npos;
-}
-
-bool ends_with(const std::string & name, std::string_view end) {
-    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
 
 int n_dims(const std::vector<int64_t> & ne) {
@@ -116,7 +106,7 @@ void OverrideList::require_all_used() const {
 }
 
 const FileType & parse_file_type(std::string_view name) {
-    std::string wanted = upper(name);
+    std::string wanted = to_upper(name);
     if (wanted == "Q3_K" || wanted == "Q4_K" || wanted == "Q5_K") {
         wanted += "_M";
     }
@@ -131,7 +121,7 @@ const FileType & parse_file_type(std::string_view name) {
 ggml_type parse_tensor_type(std::string_view name) {
     std::vector<std::string> names;
     for (const auto & [known, type] : k_tensor_types) {
-        if (upper(name) == known) {
+        if (to_upper(name) == known) {
             return type;
         }
         names.push_back(known);

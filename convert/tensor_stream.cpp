@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "gguf/finite.h"
 #include "gguf/writer.h"
 
 #include <algorithm>
@@ -27,16 +28,6 @@ struct Slab {
     throw Error(ErrorKind::format, "tensor " + in_quotes(job.name) + ": " + what);
 }
 
-bool all_finite(const float * values, int64_t n) {
-    uint32_t bad = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        std::memcpy(&bits, values + i, sizeof bits);
-        bad |= uint32_t((bits & 0x7f800000u) == 0x7f800000u);
-    }
-    return bad == 0;
-}
-
 bool fits_f16(const float * values, int64_t n) {
     constexpr float first_infinite = 65520.0f; // rounds up past the largest F16, 65504
     bool            fits           = true;
@@ -55,7 +46,7 @@ void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<f
         job.read(first, n, scratch.data());
         values = scratch.data();
     }
-    if (!all_finite(values, count)) {
+    if (!all_finite(values, size_t(count))) {
         fail(job, "holds a value that is not a number or infinite");
     }
     switch (job.type) {
@@ -183,7 +174,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
                 const size_t size   = size_t(n) * job.row_size();
                 const auto * source = static_cast<const uint8_t *>(job.raw) + size_t(first) * job.row_size();
                 const bool   valid  = job.type == GGML_TYPE_F32
-                                          ? all_finite(reinterpret_cast<const float *>(source), n * job.ne[0])
+                                          ? all_finite(reinterpret_cast<const float *>(source), size_t(n * job.ne[0]))
                                           : ggml_validate_row_data(job.type, source, size);
                 if (!valid) {
                     fail(job, "holds a value that is not a number or infinite");

@@ -205,9 +205,7 @@ void Bench::add_row_costs() {
 }
 
 std::string Bench::type_text() const {
-    std::string text = engine_->type_name();
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
-    return text;
+    return to_upper(engine_->type_name());
 }
 
 // Narrower headings and sizes in units.

@@ -1,6 +1,7 @@
 #include "graph/device.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -14,11 +15,6 @@
 namespace penelope {
 
 namespace {
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-    return text;
-}
 
 // The number in a one-line file of the kernel, -1 when it cannot be read.
 int read_number(const std::string & path) {
@@ -51,7 +47,7 @@ std::vector<DeviceInfo> list_devices() {
 
 DeviceInfo find_device(const std::string & name) {
     const std::vector<DeviceInfo> devices = list_devices();
-    if (lower(name) == "auto") {
+    if (to_lower(name) == "auto") {
         const auto gpu = std::find_if(devices.begin(), devices.end(), [](const DeviceInfo & d) { return !d.is_cpu; });
         const auto cpu = std::find_if(devices.begin(), devices.end(), [](const DeviceInfo & d) { return d.is_cpu; });
         if (gpu != devices.end()) {
@@ -64,7 +60,7 @@ DeviceInfo find_device(const std::string & name) {
     }
     std::string known;
     for (const DeviceInfo & device : devices) {
-        if (lower(device.name) == lower(name)) {
+        if (to_lower(device.name) == to_lower(name)) {
             return device;
         }
         known += (known.empty() ? "" : ", ") + device.name;

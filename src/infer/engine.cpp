@@ -22,11 +22,7 @@ std::string most_common_type(const GgufReader & file) {
             best = type;
         }
     }
-    std::string name = ggml_type_name(best);
-    for (char & c : name) {
-        c = char(std::toupper(static_cast<unsigned char>(c)));
-    }
-    return name;
+    return to_upper(ggml_type_name(best));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -15,14 +15,10 @@ namespace {
 
 ggml_type type_of(const std::string & name) {
     for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        const auto  type   = ggml_type(i);
-        std::string known  = ggml_type_name(type) ? ggml_type_name(type) : "";
-        std::string wanted = name;
-        for (std::string * text : { &known, &wanted }) {
-            std::transform(text->begin(), text->end(), text->begin(),
-                           [](unsigned char c) { return char(std::tolower(c)); });
-        }
-        if (!known.empty() && known == wanted && (type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float)) {
+        const auto        type  = ggml_type(i);
+        const std::string known = ggml_type_name(type) ? ggml_type_name(type) : "";
+        if (!known.empty() && to_lower(known) == to_lower(name) &&
+            (type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float)) {
             return type;
         }
     }

@@ -35,10 +35,6 @@ struct Size {
     uint32_t     value, most;
 };
 
-bool ends_with(const std::string & text, const std::string & end) {
-    return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 std::string text_or_empty(const GgufReader & file, const char * key) {
     return file.find_str(key).value_or("");
 }

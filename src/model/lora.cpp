@@ -1,6 +1,7 @@
 #include "model/lora.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "gguf/keys.h"
 
 #include <cmath>
@@ -9,10 +10,6 @@
 namespace penelope {
 
 namespace {
-
-bool ends_with(const std::string & text, const std::string & tail) {
-    return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
-}
 
 const std::string kA = ".lora_a";
 const std::string kB = ".lora_b";

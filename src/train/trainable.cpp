@@ -1,5 +1,7 @@
 #include "train/trainable.h"
 
+#include "base/format.h"
+
 #include "base/rng.h"
 #include "base/shape.h"
 
@@ -11,10 +13,6 @@ namespace penelope {
 namespace {
 
 constexpr double kRowDeviation = 0.02;
-
-bool ends_with(const std::string & text, const std::string & tail) {
-    return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
-}
 
 std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
     std::vector<float> values(n);
