@@ -164,6 +164,7 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
     if (!config.task.empty()) {
         writer.set_str(keys::adapter_lora_task_name, config.task);
     }
+    write_wording(writer, wording_of(config));
     write_jobs(writer, jobs, options);
     return result;
 }

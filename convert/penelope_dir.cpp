@@ -65,6 +65,8 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base,
     out.answer_prefix   = text_or(config, "answer_prefix", out.answer_prefix, path);
     out.task            = text_or(config, "task", "", path);
     out.settled         = float(json_find<double>(config, "settled", path).value_or(0.0));
+    out.match           = text_or(config, "match", "", path);
+    out.visible_steps   = json_find<bool>(config, "visible_steps", path);
     out.train_config    = embedded_json(config, "train_config");
     out.eval_results    = embedded_json(config, "eval_results");
     if (const MethodFormat * format = find_method_format(out.method)) {
@@ -114,6 +116,12 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     out["task"]            = config.task;
     if (config.settled > 0) {
         out["settled"] = config.settled;
+    }
+    if (!config.match.empty()) {
+        out["match"] = config.match;
+    }
+    if (config.visible_steps) {
+        out["visible_steps"] = *config.visible_steps;
     }
     out["base"]["name"]             = config.base.name;
     out["base"]["architecture"]     = config.base.architecture;

@@ -53,7 +53,7 @@ class Chat {
           conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")),
           watch_(options.flag("watch")) {
         check_sampling(generate_.sampling);
-        check_way(session.engine(), generate_.method, generate_.n_steps);
+        check_way(session.engine(), generate_.method, generate_.n_steps, options.flag("insist"));
     }
 
     int loop();
@@ -137,7 +137,7 @@ void Chat::set(const std::string & name, const std::string & value) {
             }
         }
         if (name == "K") {
-            check_way(session_.engine(), generate_.method, one_number(checked));
+            check_way(session_.engine(), generate_.method, one_number(checked), true);
             generate_.n_steps = one_number(checked);
         } else if (name == "temp") {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));

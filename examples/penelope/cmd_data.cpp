@@ -1,12 +1,14 @@
-// penelope data: makes the data of a task, or looks for repeats in files.
+// penelope data: makes the data of a task, says what a file is, divides it, or looks for repeats in files.
 #include "commands.h"
 #include "output.h"
 
 #include "base/format.h"
 #include "task/data_command.h"
+#include "train/check_data.h"
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 
 namespace penelope {
 
@@ -71,6 +73,41 @@ void print_report(const AuditReport & report, const Options & options, Terminal 
     }
 }
 
+std::string the_path(const std::vector<std::string> & paths, const std::string & what) {
+    if (paths.size() != 1) {
+        throw UsageError("data " + what + ": takes one file", "penelope data " + what + " FILE");
+    }
+    return paths.front();
+}
+
+std::string with_digits(const char * format, double value) {
+    char text[32];
+    std::snprintf(text, sizeof(text), format, value);
+    return text;
+}
+
+void print_check(const OrderedJson & r, Terminal & terminal) {
+    const auto          n     = [](const OrderedJson & value) { return std::to_string(value.get<size_t>()); };
+    const OrderedJson & steps = r.at("steps");
+    terminal.line("format     " + r.at("format").get<std::string>() + ", " + n(r.at("examples")) + " examples, " +
+                  n(r.at("questions")) + " different questions");
+    terminal.line("steps      " + n(steps.at("fewest")) + " to " + n(steps.at("most")) + ", " +
+                  with_digits("%.1f", steps.at("mean")) + " on average");
+    terminal.line("answers    " + n(r.at("answers")) + " different; the most frequent, " +
+                  in_quotes(r.at("most_frequent").at("answer").get<std::string>()) + ", is right in " +
+                  with_digits("%.1f %%", 100 * r.at("most_frequent").at("share").get<double>()));
+    terminal.line("task       " + r.at("task").get<std::string>());
+    if (r.contains("tokens")) {
+        const OrderedJson & t = r.at("tokens");
+        terminal.line("tokens     " + with_digits("%.0f", t.at("mean")) + " on average, " + n(t.at("longest")) +
+                      " in " + in_quotes(t.at("longest_id").get<std::string>()) + "; " + n(t.at("too_long")) +
+                      " examples do not fit the context of " + n(t.at("context")) +
+                      (t.at("too_long").get<size_t>() ? " and would be left out with --skip-long" : ""));
+    }
+    terminal.line("prompt of the first example\n" + r.at("first").at("prompt").get<std::string>());
+    terminal.line("what a model has to write\n" + r.at("first").at("target").get<std::string>());
+}
+
 } // namespace
 
 int cmd_data(const Options & options, Terminal & terminal) {
@@ -93,10 +130,29 @@ int cmd_data(const Options & options, Terminal & terminal) {
         }
         return 0;
     }
+    if (what == "check") {
+        const OrderedJson report = check_data(the_path(paths, what), options.text("model"));
+        if (options.flag("json")) {
+            terminal.line(dump_json(report));
+        } else {
+            print_check(report, terminal);
+        }
+        return 0;
+    }
+    if (what == "split") {
+        print_report(write_division(the_path(paths, what), parse_shares(options.text("split")),
+                                    static_cast<uint64_t>(options.integer("seed")), options.required("out"),
+                                    options.flag("force")),
+                     options, terminal);
+        return 0;
+    }
     if (!paths.empty()) {
         throw UsageError("'" + paths[0] + "': unexpected argument", "penelope data " + what + " --out DIR");
     }
     const Task & task = find_task(what);
+    if (!task.generate) {
+        throw UsageError(what + ": is the task of your own data and has none to make");
+    }
     print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
                  options, terminal);
     return 0;

@@ -15,8 +15,11 @@
 #include "task/compare.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
+#include "task/example_format.h"
+#include "text/wording.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -90,8 +93,37 @@ OrderedJson difference_json(const PairedDifference & d) {
     return { { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } };
 }
 
-// "K=3", or "K=3, 5" for runs that differ.
-std::string steps_text(const Outcomes & outcomes) {
+// A file of predictions and the K to take them at: "a.jsonl@K=3", or -1 where no K is said.
+struct Compared {
+    std::vector<Evaluation> runs;
+    Outcomes                outcomes;
+};
+
+Compared read_compared(const std::string & text, int steps) {
+    const size_t at   = text.rfind("@K=");
+    std::string  path = text;
+    if (at != std::string::npos) {
+        const char * first  = text.data() + at + 3;
+        const char * last   = text.data() + text.size();
+        const auto   result = std::from_chars(first, last, steps);
+        if (result.ec != std::errc() || result.ptr != last || steps < 0) {
+            throw UsageError("--compare: '" + text.substr(at + 3) + "' is not a number of latent steps",
+                             "e.g. --compare a.jsonl@K=0 b.jsonl@K=5");
+        }
+        path = text.substr(0, at);
+    }
+    Compared compared{ read_evaluations(path), {} };
+    compared.outcomes = outcomes_of(compared.runs, steps, path);
+    return compared;
+}
+
+// "K=3", "K=3, 5" for runs that differ, "visible steps" where there is no K.
+std::string steps_text(const Compared & compared) {
+    if (std::all_of(compared.runs.begin(), compared.runs.end(),
+                    [](const Evaluation & run) { return run.is_visible(); })) {
+        return "visible steps";
+    }
+    const Outcomes &         outcomes = compared.outcomes;
     std::vector<std::string> parts;
     for (const int k : outcomes.steps) {
         parts.push_back(steps_label(k));
@@ -105,18 +137,19 @@ int compare(const Options & options, Terminal & terminal) {
         files.push_back(file);
     }
     if (files.size() != 2) {
-        throw UsageError("--compare: takes two files of predictions", "penelope eval --compare a.jsonl b.jsonl");
+        throw UsageError("--compare: takes two files of predictions",
+                         "penelope eval --compare a.jsonl b.jsonl, each with @K=N behind it where that K is meant");
     }
     const std::vector<int> steps = options.steps("latent-steps");
     if (steps.size() > 1) {
         throw UsageError("-K: a comparison takes one K", "leave it out to compare each at the K its file names");
     }
     const int              k      = steps.empty() ? -1 : steps.front();
-    const Outcomes         first  = outcomes_of(read_evaluations(files[0]), k, files[0]);
-    const Outcomes         second = outcomes_of(read_evaluations(files[1]), k, files[1]);
-    const PairedDifference d      = paired_bootstrap(first.questions, second.questions);
+    const Compared         first  = read_compared(files[0], k);
+    const Compared         second = read_compared(files[1], k);
+    const PairedDifference d      = paired_bootstrap(first.outcomes.questions, second.outcomes.questions);
     if (options.flag("json")) {
-        OrderedJson object = { { "status", "ok" }, { "K", { first.steps, second.steps } } };
+        OrderedJson object = { { "status", "ok" }, { "K", { first.outcomes.steps, second.outcomes.steps } } };
         object.update(difference_json(d));
         terminal.line(dump_json(object));
     } else {
@@ -126,9 +159,33 @@ int compare(const Options & options, Terminal & terminal) {
     return 0;
 }
 
+// How answers are read: by flags, else as the model's file says, else by the questions.
+struct Reading {
+    std::string task, match;
+};
+
+AnswerReader answer_reader(const Reading & reading, const Engine & engine, const std::vector<Example> & examples) {
+    const Wording * wording    = engine.wording();
+    const Task *    recognized = recognize_task(examples);
+    std::string     task = reading.task, match = reading.match;
+    if (task.empty() && !match.empty()) {
+        task = generic_task().name;
+    }
+    if (task.empty()) {
+        const bool generic = wording && wording->task == generic_task().name;
+        task               = (recognized && !generic ? *recognized : generic_task()).name;
+        match              = generic ? wording->match : "";
+    }
+    return AnswerReader(find_task(task),
+                        wording ? wording->answer_prefix : format_of(examples.front().kind).answer_prefix,
+                        parse_match(match), examples);
+}
+
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
-                        const std::vector<Example> & examples, const Task & task, const std::vector<int> & steps) {
-    const auto     engine  = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
+                        const std::vector<Example> & examples, const Reading & reading,
+                        const std::vector<int> & steps) {
+    const auto engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
+    check_way(*engine, options.flag("cot") ? "cot" : "", -1, options.flag("insist"));
     const int      n_batch = static_cast<int>(options.integer("batch"));
     SessionOptions how     = session_options(options, n_batch);
     how.swap_memory        = options.flag("swap-memory");
@@ -144,11 +201,12 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
 
     const InterruptHold hold;
     const Stopwatch     watch;
-    Evaluation          result = evaluate(session, task, examples, evaluation, [&](double share) {
-        terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
-                                   " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
-        return interrupt_count() == 0;
-    });
+    Evaluation          result =
+        evaluate(session, answer_reader(reading, *engine, examples), examples, evaluation, [&](double share) {
+            terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
+                              " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
+            return interrupt_count() == 0;
+        });
     terminal.progress("");
     return result;
 }
@@ -198,7 +256,7 @@ std::vector<std::string> adapters_of(const Options & options) {
 
 // Asks at every K, chooses what spares the most steps and writes the file that says so.
 int choose_threshold(const Options & options, Terminal & terminal, const std::vector<Example> & examples,
-                     const Task & task) {
+                     const Reading & reading) {
     const std::string source = options.given("sidecar") ? options.text("sidecar") : options.text("model");
     const auto        config = read_sidecar_config(GgufReader::open(source));
     if (options.given("latent-steps") || options.given("seed-runs") || options.flag("cot")) {
@@ -209,7 +267,7 @@ int choose_threshold(const Options & options, Terminal & terminal, const std::ve
     }
     std::vector<int> steps(size_t(config.k_max) + 1);
     std::iota(steps.begin(), steps.end(), 0);
-    const Evaluation    run    = evaluate_one(options, terminal, "", examples, task, steps);
+    const Evaluation    run    = evaluate_one(options, terminal, "", examples, reading, steps);
     const SettledChoice choice = choose_settled(run.predictions, int(config.k_default));
     if (choice.threshold == 0) {
         throw Error(ErrorKind::usage,
@@ -235,52 +293,13 @@ int choose_threshold(const Options & options, Terminal & terminal, const std::ve
     return 0;
 }
 
-} // namespace
-
-int cmd_eval(const Options & options, Terminal & terminal) {
-    if (options.given("compare")) {
-        return compare(options, terminal);
-    }
-    if (options.given("with")) {
-        throw UsageError("'" + options.text("with") + "': unexpected argument", "the questions are given with --data");
-    }
-    options.required("model");
-    std::vector<Example> examples = read_examples(options.required("data"));
-    if (options.given("limit")) {
-        examples.resize(std::min(examples.size(), static_cast<size_t>(options.integer("limit"))));
-    }
-    const Task * task = options.given("task") ? &find_task(options.text("task")) : recognize_task(examples);
-    if (!task) {
-        throw Error(ErrorKind::usage, options.text("data") + ": cannot tell which task its questions belong to",
-                    "give --task");
-    }
-
-    if (options.given("choose-settled")) {
-        return choose_threshold(options, terminal, examples, *task);
-    }
-
-    // Refused before the questions are asked: the work would be lost.
-    std::optional<AtomicFile> predictions;
-    if (options.given("predictions")) {
-        predictions.emplace(options.text("predictions"), options.flag("force"));
-    }
-
-    std::vector<Evaluation>  runs;
-    std::vector<std::string> names;
-    for (const std::string & adapter : adapters_of(options)) {
-        runs.push_back(evaluate_one(options, terminal, adapter, examples, *task, options.steps("latent-steps")));
-        const std::string & file = adapter.empty() ? options.text("sidecar") : adapter;
-        names.push_back(file.empty() ? runs.back().method : file);
-    }
-    if (predictions) {
-        write_predictions(*predictions, runs);
-    }
-
+void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::string> & names, const Options & options,
+                Terminal & terminal) {
     if (options.flag("json")) {
         for (size_t i = 0; i < runs.size(); i++) {
             OrderedJson object = evaluation_json(runs[i]);
             object["model"]    = names[i];
-            if (const auto d = difference_to_guess(runs[i], *task)) {
+            if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
                 object["over_guess"] = difference_json(*d);
             }
             if (runs.size() > 1) {
@@ -288,7 +307,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
             }
             terminal.line(dump_json(object));
         }
-        return 0;
+        return;
     }
     std::vector<OrderedJson> table;
     std::vector<std::string> notes;
@@ -302,7 +321,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     terminal.line("");
     terminal.line(chance_line(runs.front().chance));
     for (size_t i = 0; i < runs.size(); i++) {
-        if (const auto d = difference_to_guess(runs[i], *task)) {
+        if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
             terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
                           " minus the first of these: " + difference_text(*d));
         }
@@ -317,6 +336,50 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
                       (all.is_null() ? "not all of these K were scored"
                                      : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
+    }
+}
+
+} // namespace
+
+int cmd_eval(const Options & options, Terminal & terminal) {
+    if (options.given("compare")) {
+        return compare(options, terminal);
+    }
+    if (options.given("with")) {
+        throw UsageError("'" + options.text("with") + "': unexpected argument", "the questions are given with --data");
+    }
+    options.required("model");
+    std::vector<Example> examples = read_examples(options.required("data"));
+    if (options.given("limit")) {
+        examples.resize(std::min(examples.size(), static_cast<size_t>(options.integer("limit"))));
+    }
+    const Reading reading{ options.text("task"), options.text("match") };
+    if (!reading.match.empty() && !reading.task.empty() && reading.task != generic_task().name) {
+        throw UsageError("--match: task " + reading.task + " has a way of its own to read answers",
+                         "leave out one of the two");
+    }
+
+    if (options.given("choose-settled")) {
+        return choose_threshold(options, terminal, examples, reading);
+    }
+
+    // Refused before the questions are asked: the work would be lost.
+    std::optional<AtomicFile> predictions;
+    if (options.given("predictions")) {
+        predictions.emplace(options.text("predictions"), options.flag("force"));
+    }
+
+    std::vector<Evaluation>  runs;
+    std::vector<std::string> names;
+    for (const std::string & adapter : adapters_of(options)) {
+        runs.push_back(evaluate_one(options, terminal, adapter, examples, reading, options.steps("latent-steps")));
+        const std::string & file = adapter.empty() ? options.text("sidecar") : adapter;
+        names.push_back(file.empty() ? runs.back().method : file);
+    }
+    // The scores first: a disk that is full must not cost them.
+    print_runs(runs, names, options, terminal);
+    if (predictions) {
+        write_predictions(*predictions, runs);
     }
     return 0;
 }

@@ -162,7 +162,7 @@ int cmd_run(const Options & options, Terminal & terminal) {
 
     const std::shared_ptr<const Engine> engine  = load_engine(options, terminal);
     const int                           deepest = steps.empty() ? -1 : steps.back();
-    check_way(*engine, generate.method, deepest);
+    check_way(*engine, generate.method, deepest, options.flag("insist"));
     files.check(*engine);
     const size_t         n_streams = batch && steps.size() <= 1 ? std::min(group_size, prompts.size()) : 1;
     Session              session(engine, session_options(options, static_cast<int>(n_streams)));

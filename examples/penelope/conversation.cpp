@@ -2,12 +2,14 @@
 
 #include "base/json.h"
 #include "infer/prompt.h"
+#include "text/prompt_template.h"
+#include "text/wording.h"
 
 namespace penelope {
 
 Conversation::Conversation(const Engine & engine, std::string system, bool raw)
     : engine_(engine), system_(std::move(system)), raw_(raw) {
-    if (!raw && engine.sidecar() == nullptr) {
+    if (!raw && (engine.wording() == nullptr || engine.wording()->prompt_template == chat_prompt_template)) {
         template_.emplace(engine.tokenizer());
     }
 }

@@ -5,6 +5,15 @@
 namespace penelope {
 
 InspectionFiles::InspectionFiles(const Options & options) {
+    for (const char * name : { "trace", "dump" }) {
+        if (options.given(name) && options.flag("cot")) {
+            throw UsageError(std::string("--") + name + ": shows latent steps, and --cot takes none",
+                             "leave out one of the two");
+        }
+    }
+    if (options.given("trace") && options.text("trace") == options.text("dump")) {
+        throw UsageError("--trace and --dump: name the same file", "give each its own");
+    }
     const bool force = options.flag("force");
     if (options.given("trace")) {
         trace_ = std::make_unique<AtomicFile>(options.text("trace"), force);

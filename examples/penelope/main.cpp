@@ -11,7 +11,11 @@
 #include "base/log.h"
 #include "mpi/join_ranks.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <new>
 
@@ -32,6 +36,11 @@ std::vector<std::string> command_names() {
 
 std::string version_text() {
     return "penelope " PENELOPE_VERSION "\n" + ggml_version_text() + "\nMPI: " + mpi_version_text();
+}
+
+bool has_option(const std::string & command, const std::string & name) {
+    const std::vector<const OptionRow *> rows = command_options(command);
+    return std::any_of(rows.begin(), rows.end(), [&](const OptionRow * row) { return name == row->name; });
 }
 
 void print_devices(Terminal & terminal) {
@@ -73,7 +82,8 @@ int print_help(const std::vector<std::string> & args, Terminal & terminal) {
     return 0;
 }
 
-int dispatch(const std::vector<std::string> & args, Terminal & terminal) {
+// json: set as soon as it is known, for the report of what fails later.
+int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & json) {
     if (!args.empty() && args[0] == "help") {
         return print_help(args, terminal);
     }
@@ -81,6 +91,10 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal) {
         log_set_level(LogLevel::debug); // what parsing itself has to say
     }
     const Options options = parse_options(args, command_names());
+    json = find_command(options.command()) != nullptr && has_option(options.command(), "json") && options.flag("json");
+    if (options.flag("quiet") && options.flag("verbose") && options.source("quiet") == options.source("verbose")) {
+        throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
+    }
     terminal.configure(options);
     if (options.flag("version")) {
         terminal.line(version_text());
@@ -116,13 +130,27 @@ int report(const Error & error, int code, bool json, Terminal & terminal) {
     return code;
 }
 
+// A caller may close standard streams. The next file opened would take their place, and text meant for people would be written
+// into it. What is missing becomes a stream that cannot be written to, so that the failure is noticed.
+void open_standard_streams() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) {
+            return; // no /dev/null: as it was
+        }
+    }
+}
+
 int run_program(const std::vector<std::string> & args) {
+    open_standard_streams();
     Terminal terminal;
     install_interrupt_handler();
     // Known before parsing, which may be what fails.
-    const bool json = std::find(args.begin(), args.end(), "--json") != args.end();
+    const char *      value = std::getenv("PENELOPE_JSON");
+    const std::string on[]  = { "true", "1", "on", "yes" };
+    bool              json  = std::find(args.begin(), args.end(), "--json") != args.end() ||
+                (value != nullptr && std::find(std::begin(on), std::end(on), value) != std::end(on));
     try {
-        return dispatch(args, terminal);
+        return dispatch(args, terminal, json);
     } catch (const UsageError & error) {
         return report(error, exit_usage, json, terminal);
     } catch (const Error & error) {

@@ -80,6 +80,7 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
 std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & options, Terminal & terminal) {
     load.base   = options.required("model");
     load.device = options.text("device");
+    load.insist = options.flag("insist");
     for (const std::string & value : options.list("lora")) {
         add_loras(value, load.loras);
     }
@@ -88,6 +89,10 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
         const DelayedProgress progress(terminal,
                                        "loading " + std::filesystem::path(load.base).filename().string() + " ...");
         engine = Engine::load(load);
+    }
+    if (!load.loras.empty() && engine->wording() == nullptr) {
+        terminal.warning("--lora " + load.loras.front().path +
+                         ": does not say how its model is asked; the prompt goes to it as it is");
     }
     const int n_threads =
         options.integer("threads") > 0 ? static_cast<int>(options.integer("threads")) : default_thread_count();
@@ -119,7 +124,7 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
     return load_with(load, options, terminal);
 }
 
-void check_way(const Engine & engine, const std::string & method, int n_steps) {
+void check_way(const Engine & engine, const std::string & method, int n_steps, bool insist) {
     if (engine.sidecar() == nullptr && (n_steps > 0 || !method.empty())) {
         throw Error(ErrorKind::usage,
                     n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
@@ -128,6 +133,11 @@ void check_way(const Engine & engine, const std::string & method, int n_steps) {
     }
     if (n_steps == kAutoSteps && engine.sidecar() == nullptr) {
         throw Error(ErrorKind::usage, "-K auto: latent steps need a sidecar", "give one with --sidecar FILE");
+    }
+    if (!method.empty() && !engine.sidecar()->visible_steps.value_or(false) && !insist) {
+        throw Error(ErrorKind::usage,
+                    "--" + method + ": the LoRA of this sidecar does not write visible steps by itself",
+                    "use the LoRA it was started from with --lora; --insist runs it as it is");
     }
     if (n_steps >= 0) {
         check_steps(engine.method(method), n_steps);

@@ -16,8 +16,8 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
 // Throws Error(usage) when the model cannot answer in this way ("cot", "" for its own) or not in so many latent steps; -1:
-// as many as it takes by default.
-void check_way(const Engine & engine, const std::string & method, int n_steps);
+// as many as it takes by default. insist: visible steps of a sidecar whose LoRA was not found to write them.
+void check_way(const Engine & engine, const std::string & method, int n_steps, bool insist);
 
 // While the result lives, Ctrl-C cancels what the session generates.
 InterruptWatch watch_session(Session & session);

@@ -66,20 +66,23 @@ const std::vector<OptionRow> & option_table() {
         { "file", "", argument, "SIDECAR", "", "1", g_arguments, "export",
           "sidecar or LoRA; with --as hf the backbone itself" },
         { "what", "", argument, "WHAT", "", "1", g_arguments, "data",
-          "listops, prosqa, prontoqa or thread to generate; audit to check files for repeated ids and questions" },
-        { "path", "", argument, "PATH", "", "", g_arguments, "data", "with audit: a directory or files", true },
+          "listops, prosqa, prontoqa or thread to generate; check to see what a file of your own is; split to divide one into train, valid and "
+          "test; audit to look for repeated ids and questions" },
+        { "path", "", argument, "PATH", "", "", g_arguments, "data", "with check and split: a file; with audit: a directory or files", true },
 
         { "input", "", argument, "RUN|RESULTS", "", "1", g_arguments, "report",
           "folders that penelope train made, files that penelope eval --json printed or its predictions; each may be LABEL=PATH", true },
         { "with", "", argument, "B.jsonl", "", "", g_arguments, "eval", "with --compare: the file to compare with", true },
 
         // Model.
-        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export",
+        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export data",
           "backbone GGUF, or a bundle that holds everything" },
         { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval",
           "Penelope or Coconut sidecar trained for this backbone" },
         { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval",
           "LoRA adapter, with its scale (default 1); may be repeated", true },
+        { "insist", "", flag, "", "", "", g_model, "run chat bench eval",
+          "run what the files speak against: a sidecar on changed weights, --cot where it was not trained for" },
         { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval",
           "rows of context; 0: the smaller of 4096 and the model's own" },
         { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval",
@@ -144,7 +147,8 @@ const std::vector<OptionRow> & option_table() {
 
         // Data.
         { "out", "-o --output", text, "DIR", "", "", g_output, "data", "the directory for train, valid and test.jsonl" },
-        { "seed", "-s", integer, "S", "0", "0..", g_data, "data", "seed of the generator" },
+        { "split", "", text, "SHARES", "80,10,10", "", g_data, "data", "with split: shares of train, valid and test" },
+        { "seed", "-s", integer, "S", "0", "0..", g_data, "data", "seed of the generator and of split" },
         { "train", "", integer, "N", "", "0..", g_data, "data", "examples to train on (default of all three: the sizes of the paper)" },
         { "valid", "", integer, "N", "", "0..", g_data, "data", "examples to validate on" },
         { "test", "", integer, "N", "", "0..", g_data, "data", "examples to test on" },
@@ -175,7 +179,9 @@ const std::vector<OptionRow> & option_table() {
 
         // Evaluation.
         { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
-        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread", g_data, "eval", "how answers are read (default: by the questions)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "eval", "how answers are read (default: as the model's file says, else by the questions, else generic: any text)" },
+        { "match", "", choice, "HOW", "", "exact|number|choice", g_data, "eval train",
+          "generic task: compare whole answers (default), their first numbers, or which of the data's answers they begin with" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
         { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass; auto stops when the trajectory has settled (default: the sidecar's k_default)" },
@@ -188,7 +194,7 @@ const std::vector<OptionRow> & option_table() {
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
         { "choose-settled", "", text, "OUT.gguf", "", "", g_output, "eval",
           "choose the threshold of -K auto on these questions and write a copy of the sidecar that holds it" },
-        { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another", true },
+        { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another; a.jsonl@K=0 takes its answers at that K", true },
 
         // Training.
         { "method", "", choice, "NAME", "", "cot|penelope|coconut", g_training, "train",
@@ -233,7 +239,7 @@ const std::vector<OptionRow> & option_table() {
         { "low-memory", "", flag, "", "", "", g_training, "train",
           "keep no transposed weights and compute each layer a second time in the backward" },
         { "data", "", text, "DIR", "", "", g_data, "train", "directory with train.jsonl and valid.jsonl (or .json as Coconut has them)" },
-        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread", g_data, "train", "how answers are read (default: by the questions)" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "train", "how answers are read (default: by the questions, else generic: any text)" },
         { "prompt-template", "", text, "TEXT", "", "", g_data, "train", "prompt with {question} in it (default: {question} and a newline)" },
         { "answer-prefix", "", text, "TEXT", "", "", g_data, "train", "what stands before the answer (default: ### and a space)" },
         { "max-length", "", integer, "N", "0", "0..", g_data, "train", "rows of an example at most; 0: the model's context" },

@@ -52,6 +52,9 @@ Options with_run_config(Options options) {
 }
 
 TrainSettings read_train_settings(const Options & options) {
+    if (options.given("updates") && options.given("epochs") && options.source("updates") == options.source("epochs")) {
+        throw UsageError("--updates and --epochs: both say how long to train", "give one of them");
+    }
     TrainSettings s;
     s.out        = options.required("out");
     s.name       = options.text("name");
@@ -68,7 +71,10 @@ TrainSettings read_train_settings(const Options & options) {
     s.clip       = options.number("clip");
     if (options.given("rates")) {
         const std::string text = options.text("rates");
-        // One number is enough where there is one rate.
+        if (text.find(',') == std::string::npos && options.text("method") != "cot") {
+            throw UsageError("--rates " + text + ": method " + options.text("method") + " has two rates",
+                             "of LoRA or backbone and of the modules, e.g. --rates 2e-5,1e-4");
+        }
         const auto [backbone, modules] =
             parse_pair<double>("--rates", text.find(',') == std::string::npos ? text + ",0" : text, ',');
         s.backbone_rate = backbone;
@@ -105,6 +111,7 @@ TrainSettings read_train_settings(const Options & options) {
     c.prompt_template = options.text("prompt-template");
     c.answer_prefix   = options.text("answer-prefix");
     c.task            = options.text("task");
+    c.match           = options.text("match");
     if (options.given("interval")) {
         std::tie(c.interval_start, c.interval_end) = parse_pair<uint32_t>("--interval", options.text("interval"), ':');
     }

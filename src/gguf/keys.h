@@ -117,13 +117,17 @@ inline constexpr const char * penelope_settled               = "penelope.settled
 inline constexpr const char * penelope_prompt_template       = "penelope.prompt_template";
 inline constexpr const char * penelope_answer_prefix         = "penelope.answer_prefix";
 inline constexpr const char * penelope_task                  = "penelope.task";
+inline constexpr const char * penelope_match                 = "penelope.match"; // str: "exact", "number", "choice"
+inline constexpr const char * penelope_visible_steps         = "penelope.visible_steps"; // bool: by the LoRA alone
 inline constexpr const char * penelope_base_name             = "penelope.base.name";
 inline constexpr const char * penelope_base_architecture     = "penelope.base.architecture";
 inline constexpr const char * penelope_base_block_count      = "penelope.base.block_count";      // u32
 inline constexpr const char * penelope_base_embedding_length = "penelope.base.embedding_length"; // u32
 inline constexpr const char * penelope_base_vocab_size       = "penelope.base.vocab_size";       // u32
 inline constexpr const char * penelope_base_tokens_sha256    = "penelope.base.tokens_sha256";    // str, hexadecimal
-inline constexpr const char * penelope_train_config          = "penelope.train.config";          // str, JSON
-inline constexpr const char * penelope_eval_results          = "penelope.eval.results";          // str, JSON
+inline constexpr const char * penelope_base_sample           = "penelope.base.sample";       // f32[], see base_sample.h
+inline constexpr const char * penelope_base_sample_types     = "penelope.base.sample_types"; // i32[], of ggml
+inline constexpr const char * penelope_train_config          = "penelope.train.config";      // str, JSON
+inline constexpr const char * penelope_eval_results          = "penelope.eval.results";      // str, JSON
 
 } // namespace penelope::keys

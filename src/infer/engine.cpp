@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/finite.h"
+#include "gguf/keys.h"
 #include "method/registry.h"
 #include "model/load.h"
 
@@ -25,6 +26,20 @@ std::string most_common_type(const GgufReader & file) {
     return to_upper(ggml_type_name(best));
 }
 
+namespace {
+
+// Several LoRAs may be mixed, but a question is asked in one way.
+void take_wording(std::optional<Wording> & held, const std::optional<Wording> & more, const std::string & path) {
+    if (held && more &&
+        (held->prompt_template != more->prompt_template || held->answer_prefix != more->answer_prefix)) {
+        throw Error(ErrorKind::usage, "--lora " + path + ": was trained with another prompt template or answer prefix",
+                    "use adapters trained on the same kind of text");
+    }
+    held = held ? held : more;
+}
+
+} // namespace
+
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
@@ -39,6 +54,10 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     if (!bundle && is_sidecar(*base)) {
         throw Error(ErrorKind::usage, options.base + ": is a sidecar, not a backbone",
                     "give the backbone with -m and this file with --sidecar");
+    }
+    if (base->find_str(keys::adapter_type).value_or("") == "lora") {
+        throw Error(ErrorKind::usage, options.base + ": is a LoRA, not a backbone",
+                    "give the backbone with -m and this file with --lora");
     }
     const auto sidecar = bundle ? base
                          : options.sidecar.empty()
@@ -56,12 +75,20 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     HostLora lora;
     if (sidecar) {
         impl->sidecar = read_sidecar_config(*sidecar);
-        check_base(*impl->sidecar, read_base_facts(*base));
+        check_base(*impl->sidecar, read_base_facts(*base),
+                   options.insist ? ChangedWeights::allowed : ChangedWeights::refused);
         check_sidecar_tensors(*sidecar, *impl->sidecar);
         add_lora(lora, *sidecar, 1.0f, true);
     }
     for (const LoraFile & file : options.loras) {
-        add_lora(lora, GgufReader::open(file.path), file.scale, false);
+        const GgufReader adapter = GgufReader::open(file.path);
+        add_lora(lora, adapter, file.scale, false);
+        take_wording(impl->wording, find_wording(adapter), file.path);
+    }
+    if (impl->sidecar) {
+        impl->wording = wording_of(*impl->sidecar);
+    } else if (!impl->wording) {
+        impl->wording = find_wording(*base);
     }
     impl->backbone  = load_backbone(base, lora, impl->store, bundle);
     impl->tokenizer = Tokenizer::from_gguf(*base);
@@ -113,6 +140,9 @@ const Tokenizer & Engine::tokenizer() const {
 }
 const SidecarConfig * Engine::sidecar() const {
     return impl_->sidecar ? &*impl_->sidecar : nullptr;
+}
+const Wording * Engine::wording() const {
+    return impl_->wording ? &*impl_->wording : nullptr;
 }
 const Backbone & Engine::backbone() const {
     return impl_->backbone;

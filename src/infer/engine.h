@@ -15,6 +15,7 @@ class Method;
 struct Backbone;
 struct ModelConfig;
 struct SidecarConfig;
+struct Wording;
 
 struct LoraFile {
     std::string path;
@@ -26,7 +27,8 @@ struct LoadOptions {
     std::string           sidecar; // empty: none
     std::vector<LoraFile> loras;
     std::string           device = "auto";
-    bool                  repack = true; // copy weights into the CPU's faster layouts where it has one
+    bool                  repack = true;  // copy weights into the CPU's faster layouts where it has one
+    bool                  insist = false; // only warn when the base's weights are not those the sidecar was trained on
 };
 
 class Engine {
@@ -38,12 +40,14 @@ class Engine {
     const DeviceInfo &    device() const;
     const ModelConfig &   config() const;
     const Tokenizer &     tokenizer() const;
-    const SidecarConfig * sidecar() const;  // null without one
-    const Backbone &      backbone() const; // with the adapters applied
-    double                load_ms() const;
-    size_t                weight_bytes() const;
-    std::string           type_name() const; // of most weights: "Q4_1"
-    std::string           name() const;      // general.name or the file's stem
+    const SidecarConfig * sidecar() const; // null without one
+    // How the model is asked, by the sidecar, else the LoRAs, else the base; null when none of the files says.
+    const Wording *  wording() const;
+    const Backbone & backbone() const; // with the adapters applied
+    double           load_ms() const;
+    size_t           weight_bytes() const;
+    std::string      type_name() const; // of most weights: "Q4_1"
+    std::string      name() const;      // general.name or the file's stem
 
     // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
     // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.

@@ -20,6 +20,7 @@ struct Engine::Impl {
     Backbone                                       backbone; // with the adapters
     std::optional<Tokenizer>                       tokenizer;
     std::optional<SidecarConfig>                   sidecar;
+    std::optional<Wording>                         wording;
     std::map<std::string, std::unique_ptr<Method>> methods;
     std::string                                    own_method = "plain";
     std::string                                    name, type_name;

@@ -1,9 +1,10 @@
 #include "infer/prompt.h"
 
 #include "base/error.h"
-#include "latent/sidecar.h"
+#include "text/chat_template.h"
 #include "text/prompt_template.h"
 #include "text/tokenizer.h"
+#include "text/wording.h"
 
 namespace penelope {
 
@@ -13,9 +14,12 @@ std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & te
     }
     EncodeOptions options;
     options.add_bos = true;
-    if (form == PromptForm::templated && engine.sidecar() != nullptr) {
+    if (form == PromptForm::templated && engine.wording() != nullptr) {
+        if (engine.wording()->prompt_template == chat_prompt_template) {
+            return ChatTemplate(engine.tokenizer()).encode({ { "user", text } });
+        }
         // A question is data: it was tokenized as plain text in training.
-        return engine.tokenizer().encode(prompt_text(engine.sidecar()->prompt_template, text), options);
+        return engine.tokenizer().encode(prompt_text(engine.wording()->prompt_template, text), options);
     }
     options.parse_special = true;
     return engine.tokenizer().encode(text, options);

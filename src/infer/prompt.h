@@ -11,7 +11,7 @@
 namespace penelope {
 
 enum class PromptForm {
-    templated, // through the sidecar's prompt template; without a sidecar as raw
+    templated, // through the prompt template of the model's files; as raw where they have none
     raw,       // as it stands; control tokens written out in the text are understood
 };
 

@@ -61,6 +61,17 @@ ContextOptions context_options(const SessionOptions & o) {
     return c;
 }
 
+// Prompts that were computed in one graph share its time by their lengths.
+void share_prompt_ms(std::vector<Answer> & answers, double ms) {
+    double n_rows = 0;
+    for (const Answer & answer : answers) {
+        n_rows += answer.n_prompt;
+    }
+    for (Answer & answer : answers) {
+        answer.timings.prompt_ms = ms * answer.n_prompt / n_rows;
+    }
+}
+
 } // namespace
 
 struct Session::Impl {
@@ -226,8 +237,8 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     std::vector<Answer> blanks;
     for (size_t i = 0; i < prompts.size(); i++) {
         blanks.push_back(impl_->blank_answer(method, thought.n_steps[i], prompts[i]));
-        blanks.back().timings.prompt_ms = watch.elapsed_ms();
     }
+    share_prompt_ms(blanks, watch.elapsed_ms());
     std::vector<Answer> answers = impl_->grow(thought.filled, std::move(blanks), options, {});
     for (size_t i = 0; i < answers.size(); i++) {
         answers[i].layer_applications = thought.layer_applications[i];
@@ -258,9 +269,9 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
         std::vector<Answer> blanks;
         for (size_t i = 0; i < prompts.size(); i++) {
             blanks.push_back(impl_->blank_answer(method, n_steps, prompts[i]));
-            blanks.back().timings.prompt_ms = watch.elapsed_ms();
-            blanks.back().settled           = filled.settled.empty() ? -1.0f : filled.settled[i];
+            blanks.back().settled = filled.settled.empty() ? -1.0f : filled.settled[i];
         }
+        share_prompt_ms(blanks, watch.elapsed_ms());
         all.push_back(impl_->grow(filled, std::move(blanks), options, {}));
         watch.restart();
     });

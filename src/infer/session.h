@@ -40,9 +40,9 @@ struct GenerateOptions {
 };
 
 struct Timings {
-    double load_ms           = 0;
-    double prompt_ms         = 0; // everything before the first answer token
-    double decode_ms         = 0;
+    double load_ms   = 0;
+    double prompt_ms = 0; // everything before the first answer token; of prompts side by side, its share by length
+    double decode_ms = 0;
     double tokens_per_second = 0; // answer tokens over decode_ms
 };
 

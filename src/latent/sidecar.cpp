@@ -2,11 +2,13 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "gguf/finite.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "latent/method_format.h"
+#include "text/prompt_template.h"
 #include "text/tokenizer_data.h"
 
 #include <algorithm>
@@ -74,7 +76,8 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
     if (config.k_default > config.k_max) {
         fail("k_default " + std::to_string(config.k_default) + " is above k_max " + std::to_string(config.k_max));
     }
-    if (config.prompt_template.find("{question}") == std::string::npos) {
+    if (config.prompt_template != chat_prompt_template &&
+        config.prompt_template.find("{question}") == std::string::npos) {
         fail("prompt_template has no {question}");
     }
     if (!(config.settled >= 0 && config.settled <= 1)) {
@@ -113,6 +116,8 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     config.answer_prefix   = file.get_str(keys::penelope_answer_prefix);
     config.task            = text_or_empty(file, keys::penelope_task);
     config.settled         = file.find_f32(keys::penelope_settled).value_or(0.0f);
+    config.match           = text_or_empty(file, keys::penelope_match);
+    config.visible_steps   = file.find_bool(keys::penelope_visible_steps);
     config.lora_alpha      = file.find_f32(keys::adapter_lora_alpha).value_or(0.0f);
     config.train_config    = text_or_empty(file, keys::penelope_train_config);
     config.eval_results    = text_or_empty(file, keys::penelope_eval_results);
@@ -134,6 +139,8 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     config.base.embedding_length = file.get_u32(keys::penelope_base_embedding_length);
     config.base.vocab_size       = file.get_u32(keys::penelope_base_vocab_size);
     config.base.tokens_sha256    = text_or_empty(file, keys::penelope_base_tokens_sha256);
+    config.base.sample.runs   = file.find_i32_array(keys::penelope_base_sample_types).value_or(std::vector<int32_t>{});
+    config.base.sample.values = file.find_f32_array(keys::penelope_base_sample).value_or(std::vector<float>{});
     check_sidecar_config(config, file.path());
     return config;
 }
@@ -153,9 +160,10 @@ void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
             }
         }
     }
-    writer.set_str(keys::penelope_prompt_template, config.prompt_template);
-    writer.set_str(keys::penelope_answer_prefix, config.answer_prefix);
-    writer.set_str(keys::penelope_task, config.task);
+    write_wording(writer, wording_of(config));
+    if (config.visible_steps) {
+        writer.set_bool(keys::penelope_visible_steps, *config.visible_steps);
+    }
     writer.set_str(keys::penelope_base_name, config.base.name);
     writer.set_str(keys::penelope_base_architecture, config.base.architecture);
     writer.set_u32(keys::penelope_base_block_count, config.base.block_count);
@@ -164,6 +172,10 @@ void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
     writer.set_str(keys::penelope_base_tokens_sha256, config.base.tokens_sha256);
     if (config.settled > 0) {
         writer.set_f32(keys::penelope_settled, config.settled);
+    }
+    if (!config.base.sample.empty()) {
+        writer.set_i32_array(keys::penelope_base_sample_types, config.base.sample.runs);
+        writer.set_f32_array(keys::penelope_base_sample, config.base.sample.values);
     }
     if (config.lora_alpha > 0) {
         writer.set_f32(keys::adapter_lora_alpha, config.lora_alpha);
@@ -191,12 +203,28 @@ void remove_sidecar_keys(GgufWriter & writer) {
             }
         }
     }
-    for (const char * key :
-         { keys::penelope_version, keys::penelope_method, keys::penelope_prompt_template, keys::penelope_answer_prefix,
-           keys::penelope_task, keys::penelope_settled, keys::penelope_base_name, keys::penelope_base_architecture,
-           keys::penelope_base_block_count, keys::penelope_base_embedding_length, keys::penelope_base_vocab_size,
-           keys::penelope_base_tokens_sha256, keys::adapter_lora_alpha, keys::penelope_train_config,
-           keys::penelope_eval_results }) {
+    for (const char * key : { keys::penelope_version,
+                              keys::penelope_method,
+                              keys::penelope_prompt_template,
+                              keys::penelope_answer_prefix,
+                              keys::penelope_task,
+                              keys::penelope_settled,
+                              keys::penelope_base_name,
+                              keys::penelope_base_architecture,
+                              keys::penelope_task,
+                              keys::penelope_match,
+                              keys::penelope_visible_steps,
+                              keys::penelope_base_sample,
+                              keys::penelope_base_sample_types,
+                              keys::penelope_base_name,
+                              keys::penelope_base_architecture,
+                              keys::penelope_base_block_count,
+                              keys::penelope_base_embedding_length,
+                              keys::penelope_base_vocab_size,
+                              keys::penelope_base_tokens_sha256,
+                              keys::adapter_lora_alpha,
+                              keys::penelope_train_config,
+                              keys::penelope_eval_results }) {
         writer.remove(key);
     }
 }
@@ -251,6 +279,10 @@ void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config
     }
 }
 
+Wording wording_of(const SidecarConfig & config) {
+    return { config.prompt_template, config.answer_prefix, config.task, config.match };
+}
+
 BaseFacts read_base_facts(const GgufReader & base) {
     BaseFacts facts;
     facts.name             = text_or_empty(base, keys::general_name);
@@ -266,10 +298,11 @@ BaseFacts read_base_facts(const GgufReader & base) {
     } else {
         facts.vocab_size = base.get_u32(keys::arch(facts.architecture, keys::vocab_size));
     }
+    facts.sample = sample_base(base);
     return facts;
 }
 
-void check_base(const SidecarConfig & config, const BaseFacts & base) {
+void check_base(const SidecarConfig & config, const BaseFacts & base, ChangedWeights changed) {
     std::vector<std::string> differences;
     const auto               compare = [&](const char * field, const std::string & mine, const std::string & theirs) {
         if (mine != theirs) {
@@ -287,6 +320,21 @@ void check_base(const SidecarConfig & config, const BaseFacts & base) {
         const std::string made_for = config.base.name.empty() ? "" : " " + in_quotes(config.base.name);
         throw Error(ErrorKind::format, "the sidecar does not fit this base: " + join(differences, "; "),
                     "use the base it was made for" + made_for);
+    }
+    if (config.base.sample.empty()) {
+        return; // of another maker: nothing to compare with
+    }
+    const SampleDifference difference = compare_samples(config.base.sample, base.sample);
+    if (!difference.same()) {
+        const std::string what = "the weights of this base are not those the sidecar was trained on: " +
+                                 std::to_string(int(std::lround(100 * difference.share))) +
+                                 " % of the numbers compared differ by more than their types explain";
+        if (changed == ChangedWeights::refused) {
+            throw Error(
+                ErrorKind::format, what,
+                "use that base in any type, without a merged LoRA or further training; --insist runs it as it is");
+        }
+        log_warning(what);
     }
 }
 

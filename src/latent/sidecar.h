@@ -9,7 +9,11 @@
 // Reader, writer, trainer and inference share the table of tensors below.
 #pragma once
 
+#include "latent/base_sample.h"
+#include "text/wording.h"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +30,7 @@ struct BaseFacts {
     uint32_t    embedding_length = 0;
     uint32_t    vocab_size       = 0;
     std::string tokens_sha256; // of the vocabulary, see text/tokenizer_data.h; may be empty in a sidecar
+    BaseSample  sample;        // of the weights; may be empty in a sidecar
 };
 
 struct SidecarConfig {
@@ -45,10 +50,13 @@ struct SidecarConfig {
     std::string prompt_template   = "{question}\n";
     std::string answer_prefix     = "### ";
     std::string task;
+    std::string match;          // see Wording
     float       lora_alpha = 0; // 0: the file holds no LoRA pairs
-    BaseFacts   base;
-    std::string train_config; // JSON, may be empty
-    std::string eval_results; // JSON, may be empty
+    // Whether the LoRA pairs alone write visible steps, as training found out; unknown in files of other makers.
+    std::optional<bool> visible_steps;
+    BaseFacts           base;
+    std::string         train_config; // JSON, may be empty
+    std::string         eval_results; // JSON, may be empty
 };
 
 // Which fields a method has: latent/method_format.h. Throws Error(format) naming the field when a value is impossible by
@@ -98,8 +106,12 @@ bool is_module_tensor(const std::string & name);
 // backbone), LoRA pairs complete, every value finite. Throws Error(format) naming the tensor.
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config);
 
+Wording wording_of(const SidecarConfig & config);
+
 BaseFacts read_base_facts(const GgufReader & base);
-// Throws Error(format) listing every field in which the base differs from the one the sidecar was made for.
-void check_base(const SidecarConfig & config, const BaseFacts & base);
+// Throws Error(format) listing every field in which the base differs from the one the sidecar was made for, and when its
+// weights are others; changed weights only draw a warning when they are allowed.
+enum class ChangedWeights { refused, allowed };
+void check_base(const SidecarConfig & config, const BaseFacts & base, ChangedWeights changed = ChangedWeights::refused);
 
 } // namespace penelope

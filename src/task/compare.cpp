@@ -88,15 +88,31 @@ PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vec
     return result;
 }
 
+namespace {
+
+std::string most_frequent_answer(const std::vector<Prediction> & predictions) {
+    std::map<std::string, size_t> counts;
+    for (const Prediction & p : predictions) {
+        counts[p.answer]++;
+    }
+    const auto best = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto & a, const auto & b) { return a.second < b.second; });
+    return best == counts.end() ? "" : best->first;
+}
+
+} // namespace
+
 std::optional<PairedDifference> difference_to_guess(const Evaluation & run, const Task & task) {
     const Score * chosen = find_chosen_score(run);
-    if (!chosen || !task.guess) {
+    if (!chosen || (!task.guess && &task != &generic_task())) {
         return std::nullopt;
     }
+    const std::string    frequent = most_frequent_answer(run.predictions);
     std::vector<Outcome> guessed, answered;
     for (const Prediction & p : run.predictions) {
         if (p.n_steps == chosen->n_steps) {
-            guessed.push_back({ p.id, p.question, task.guess(p.question) == p.answer ? 1.0 : 0.0 });
+            guessed.push_back(
+                { p.id, p.question, (task.guess ? task.guess(p.question) : frequent) == p.answer ? 1.0 : 0.0 });
             answered.push_back({ p.id, p.question, p.correct ? 1.0 : 0.0 });
         }
     }

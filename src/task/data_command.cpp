@@ -44,14 +44,16 @@ void make_folder(const fs::path & folder) {
 
 } // namespace
 
-AuditReport write_dataset(const Task & task, const DatasetOptions & options, const fs::path & out_dir, bool force) {
-    if (!force) {
-        refuse_existing(out_dir);
-    }
-    Dataset                    dataset = task.generate(options);
-    std::vector<NamedExamples> files   = { { "train.jsonl", std::move(dataset.train) },
-                                           { "valid.jsonl", std::move(dataset.valid) },
-                                           { "test.jsonl", std::move(dataset.test) } };
+namespace {
+
+enum class Repeats { refused, counted };
+
+// The parts that have examples, audited, with the options that made them in the report.
+AuditReport write_parts(Dataset dataset, const Task & task, const OrderedJson & options, Repeats repeats,
+                        const fs::path & out_dir, bool force) {
+    std::vector<NamedExamples> files = { { "train.jsonl", std::move(dataset.train) },
+                                         { "valid.jsonl", std::move(dataset.valid) },
+                                         { "test.jsonl", std::move(dataset.test) } };
     std::vector<fs::path>      obsolete;
     for (size_t i = files.size(); i-- > 0;) {
         if (files[i].examples.empty()) {
@@ -60,8 +62,11 @@ AuditReport write_dataset(const Task & task, const DatasetOptions & options, con
         }
     }
     AuditReport report = audit(files, &task);
-    require_clean(report);
-    report.json["options"] = options_json(options);
+    if (repeats == Repeats::refused) {
+        require_clean(report);
+    }
+    report.json["status"]  = "ok";
+    report.json["options"] = options;
 
     // Everything is on the disk under temporary names before the first file appears under its own.
     make_folder(out_dir);
@@ -88,6 +93,28 @@ AuditReport write_dataset(const Task & task, const DatasetOptions & options, con
         }
     }
     return report;
+}
+
+} // namespace
+
+AuditReport write_dataset(const Task & task, const DatasetOptions & options, const fs::path & out_dir, bool force) {
+    if (!force) {
+        refuse_existing(out_dir);
+    }
+    return write_parts(task.generate(options), task, options_json(options), Repeats::refused, out_dir, force);
+}
+
+AuditReport write_division(const fs::path & path, const Shares & shares, uint64_t seed, const fs::path & out_dir,
+                           bool force) {
+    if (!force) {
+        refuse_existing(out_dir);
+    }
+    const std::vector<Example> examples = read_examples(path);
+    const Task *               task     = recognize_task(examples);
+    return write_parts(
+        divide(examples, shares, seed), task ? *task : generic_task(),
+        { { "file", path.string() }, { "split", { shares.train, shares.valid, shares.test } }, { "seed", seed } },
+        Repeats::counted, out_dir, force);
 }
 
 std::unordered_set<std::string> question_hashes(const Task & task, const std::vector<fs::path> & paths) {

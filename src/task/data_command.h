@@ -3,6 +3,7 @@
 #pragma once
 
 #include "task/audit.h"
+#include "task/divide.h"
 #include "task/task.h"
 
 #include <filesystem>
@@ -16,6 +17,11 @@ namespace penelope {
 // nothing is generated or written in that case. With force an old file of a split that is now empty is removed.
 AuditReport write_dataset(const Task & task, const DatasetOptions & options, const std::filesystem::path & out_dir,
                           bool force);
+
+// Divides a file into parts, which are written in the same way. Questions that occur several times stay in one part and are
+// counted in the report, not refused.
+AuditReport write_division(const std::filesystem::path & path, const Shares & shares, uint64_t seed,
+                           const std::filesystem::path & out_dir, bool force);
 
 // The hashes of the questions in these files, for DatasetOptions::excluded: data made with them shares no question with the
 // files. Throws Error as read_examples does.

@@ -2,10 +2,11 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "latent/sidecar.h"
 #include "method/method.h"
-#include "text/prompt_template.h"
+#include "task/example_format.h"
+#include "task/example_prompt.h"
 #include "text/tokenizer.h"
+#include "text/wording.h"
 
 #include <algorithm>
 #include <numeric>
@@ -18,16 +19,16 @@ constexpr int kAnswerTokens = 32;
 constexpr int kTraceTokens  = 256;
 constexpr int kWarmUps      = 2; // questions answered before the timed ones
 
-void check_answers(const Task & task, const std::vector<Example> & examples) {
+void check_answers(const AnswerReader & reader, const std::vector<Example> & examples) {
     if (examples.empty()) {
         throw Error(ErrorKind::usage, "evaluation: no examples", "--data names a file of questions");
     }
     for (const Example & example : examples) {
-        if (task.extract(example.answer).empty()) {
+        if (reader.gold(example).empty()) {
             throw Error(ErrorKind::format,
                         "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) +
-                            " is none the extractor of " + task.name + " can give",
-                        "is this data of another task?");
+                            " is none that can be read as task " + reader.task().name,
+                        "--task generic takes any answer, --match number only numbers");
         }
     }
 }
@@ -41,19 +42,19 @@ int depth_of(const Task & task, const Example & example) {
     return -1;
 }
 
-Prediction predict(const Task & task, const Example & example, int n_steps, const Answer & answer) {
+Prediction predict(const AnswerReader & reader, const Example & example, int n_steps, const Answer & answer) {
     Prediction p;
     p.id                 = example.id;
     p.n_steps            = n_steps;
     p.n_taken            = answer.n_steps;
     p.settled            = answer.settled;
-    p.depth              = depth_of(task, example);
+    p.depth              = depth_of(reader.task(), example);
     p.question           = example.question;
     p.text               = answer.text;
-    p.extracted          = task.extract(answer.text);
+    p.extracted          = reader.read(answer.text);
     p.answer             = example.answer;
     p.parsed             = !p.extracted.empty();
-    p.correct            = is_correct(task, answer.text, example);
+    p.correct            = reader.is_correct(answer.text, example);
     p.n_tokens           = int(answer.tokens.size());
     p.layer_applications = answer.layer_applications;
     p.finish_reason      = finish_reason_name(answer.finish_reason);
@@ -81,15 +82,15 @@ std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
 
 } // namespace
 
-Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
+Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateProgress & progress) {
-    check_answers(task, examples);
-    const Engine &        engine  = session.engine();
-    const Method &        method  = engine.method(options.method);
-    const SidecarConfig * sidecar = engine.sidecar();
-    std::vector<int>      steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
-    const bool            visible = method.max_steps() == 0;
-    const bool            is_auto = steps.back() == kAutoSteps;
+    check_answers(reader, examples);
+    const Engine &   engine  = session.engine();
+    const Method &   method  = engine.method(options.method);
+    const Wording *  wording = engine.wording();
+    std::vector<int> steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
+    const bool       visible = method.max_steps() == 0;
+    const bool       is_auto = steps.back() == kAutoSteps;
     if (!is_auto) {
         check_steps(method, steps.back());
     }
@@ -97,11 +98,11 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
     generate.method    = method.name();
     generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
 
-    std::vector<Tokens> prompts;
+    const ExamplePrompts asked(engine.tokenizer(),
+                               wording ? wording->prompt_template : format_of(examples.front().kind).prompt_template);
+    std::vector<Tokens>  prompts;
     for (const Example & example : examples) {
-        prompts.push_back(engine.tokenizer().encode(
-            prompt_text(sidecar ? sidecar->prompt_template : default_prompt_template, example.question),
-            { true, false }));
+        prompts.push_back(asked.tokens(example));
     }
     // Neighbours in length share a graph shape more often and waste less on waiting for the longest answer.
     std::vector<size_t> order(examples.size());
@@ -133,7 +134,7 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
         for (size_t k = 0; k < by_steps.size(); k++) {
             for (size_t i = 0; i < n; i++) {
                 const size_t which = order[start + i];
-                by_example[which].push_back(predict(task, examples[which], steps[k], by_steps[k][i]));
+                by_example[which].push_back(predict(reader, examples[which], steps[k], by_steps[k][i]));
             }
         }
         report(start + n);
@@ -155,13 +156,13 @@ Evaluation evaluate(Session & session, const Task & task, const std::vector<Exam
 
     Evaluation result;
     result.method        = method.name();
-    result.task          = task.name;
+    result.task          = reader.task().name;
     result.default_steps = method.default_steps();
     for (auto & predictions : by_example) {
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }
     result.scores = score(result.predictions);
-    result.chance = task.chance(examples);
+    result.chance = reader.task().chance(examples);
     return result;
 }
 

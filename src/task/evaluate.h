@@ -5,6 +5,7 @@
 #pragma once
 
 #include "infer/session.h"
+#include "task/answer_reader.h"
 #include "task/score.h"
 
 #include <functional>
@@ -24,9 +25,9 @@ struct EvaluateOptions {
 // Called after each batch with the share of the work that is done; false ends the evaluation with Error(cancelled).
 using EvaluateProgress = std::function<bool(double share)>;
 
-// Throws Error: usage for no examples and for a K the method cannot take, format for a gold answer that the task's extractor
-// can never produce.
-Evaluation evaluate(Session & session, const Task & task, const std::vector<Example> & examples,
+// Throws Error: usage for no examples and for a K the method cannot take, format for a gold answer that no text can
+// be read as.
+Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateProgress & progress = {});
 
 } // namespace penelope

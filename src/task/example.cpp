@@ -1,8 +1,10 @@
 #include "task/example.h"
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "task/example_format.h"
 #include "task/question.h"
 
 #include <algorithm>
@@ -14,47 +16,7 @@ namespace penelope {
 
 namespace {
 
-constexpr const char * format_hint =
-    "one object {\"id\", \"question\", \"steps\": [..], \"answer\"} a line, or one JSON array of such objects";
-
-Error bad_example(const std::string & where, const std::string & why) {
-    return Error(ErrorKind::format, where + ": " + why, format_hint);
-}
-
 constexpr JsonLimits array_limits = { size_t(4) << 30, 100 };
-
-std::string required_text(const Json & object, const char * key, const std::string & where) {
-    const auto field = object.find(key);
-    if (field == object.end()) {
-        throw bad_example(where, std::string("\"") + key + "\" is missing");
-    }
-    if (!field->is_string()) {
-        throw bad_example(where, std::string("\"") + key + "\" must be a string, not " + field->type_name());
-    }
-    if (trim(field->get_ref<const std::string &>()).empty()) {
-        throw bad_example(where, std::string("\"") + key + "\" is empty");
-    }
-    return *field;
-}
-
-std::vector<std::string> required_steps(const Json & object, const std::string & where) {
-    const auto field = object.find("steps");
-    if (field == object.end()) {
-        throw bad_example(where, "\"steps\" is missing");
-    }
-    if (!field->is_array()) {
-        throw bad_example(where, std::string("\"steps\" must be an array of strings, not ") + field->type_name());
-    }
-    std::vector<std::string> steps;
-    for (const Json & step : *field) {
-        if (!step.is_string()) {
-            throw bad_example(where, "step " + std::to_string(steps.size() + 1) + " must be a string, not " +
-                                         step.type_name());
-        }
-        steps.push_back(step);
-    }
-    return steps;
-}
 
 std::string example_id(const Json & object, const std::string & stem, size_t index, const std::string & where) {
     for (const char * key : { "id", "idx" }) {
@@ -79,10 +41,10 @@ Example to_example(const Json & object, const std::string & stem, size_t index, 
         throw bad_example(where, std::string("an example must be an object, not ") + object.type_name());
     }
     Example example;
-    example.id       = example_id(object, stem, index, where);
-    example.question = required_text(object, "question", where);
-    example.steps    = required_steps(object, where);
-    example.answer   = required_text(object, "answer", where);
+    example.id                   = example_id(object, stem, index, where);
+    const ExampleFormat & format = format_of(object);
+    example.kind                 = format.kind;
+    format.read(object, where, example);
     return example;
 }
 
@@ -97,7 +59,7 @@ std::vector<Placed> parse_array(const std::string & text, const std::string & na
     try {
         array = parse_json(text, name, array_limits);
     } catch (const Error & error) {
-        throw Error(error.kind, error.message(), format_hint);
+        throw Error(error.kind, error.message(), example_hint());
     }
     std::vector<Placed> examples;
     for (const Json & object : array) {
@@ -120,9 +82,57 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
         }
         const std::string where = name + " line " + std::to_string(n_lines);
         examples.push_back(
-            { to_example(parse_json_line(line, where, format_hint), stem, examples.size(), where), where });
+            { to_example(parse_json_line(line, where, example_hint()), stem, examples.size(), where), where });
     }
     return examples;
+}
+
+// The first row names the columns; the steps of a cell stand on lines of their own.
+std::vector<Placed> parse_table(const std::string & text, const std::string & name, const std::string & stem) {
+    std::vector<CsvRow> rows = parse_csv(text, name);
+    const CsvRow        head = rows.front();
+    std::vector<Placed> examples;
+    for (size_t r = 1; r < rows.size(); r++) {
+        const std::string where = name + " line " + std::to_string(rows[r].line);
+        if (rows[r].cells.size() > head.cells.size()) {
+            throw bad_example(where, "has " + std::to_string(rows[r].cells.size()) + " cells, the head " +
+                                         std::to_string(head.cells.size()));
+        }
+        Json object = Json::object();
+        for (size_t i = 0; i < rows[r].cells.size(); i++) {
+            const std::string key = trim(head.cells[i]), cell = rows[r].cells[i];
+            if (key == "steps") {
+                object[key] = split(cell, '\n');
+            } else if (!trim(cell).empty()) {
+                object[key] = cell;
+            }
+        }
+        examples.push_back({ to_example(object, stem, examples.size(), where), where });
+    }
+    return examples;
+}
+
+// Whether the first line names columns of a table: no line of JSON does.
+bool is_table(const std::string & text) {
+    const std::vector<CsvRow> head = parse_csv(text.substr(0, text.find('\n')), "");
+    for (const ExampleFormat & format : example_formats()) {
+        for (const std::string & cell : head.empty() ? std::vector<std::string>{} : head.front().cells) {
+            if (trim(cell) == format.mark) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void check_one_kind(const std::vector<Placed> & placed) {
+    for (const Placed & item : placed) {
+        if (item.example.kind != placed.front().example.kind) {
+            throw bad_example(item.where, std::string("is of the shape ") + format_of(item.example.kind).name +
+                                              ", the first one of the file is " +
+                                              format_of(placed.front().example.kind).name);
+        }
+    }
 }
 
 std::string read_text(const std::filesystem::path & path) {
@@ -132,7 +142,7 @@ std::string read_text(const std::filesystem::path & path) {
         throw Error(ErrorKind::not_found, path.string() + ": no such file", "penelope data makes files of questions");
     }
     if (type == std::filesystem::file_type::directory) {
-        throw Error(ErrorKind::usage, path.string() + ": is a directory", "name a .jsonl or .json file");
+        throw Error(ErrorKind::usage, path.string() + ": is a directory", "name a .jsonl, .json or .csv file");
     }
     std::ifstream stream(path, std::ios::binary); // a stream rather than a mapping, so that pipes work
     std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
@@ -155,11 +165,14 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
     if (first == std::string::npos) {
         throw bad_example(name, "the file is empty");
     }
-    std::vector<Placed> placed =
-        text[first] == '[' ? parse_array(text, name, stem) : parse_lines(text.substr(begin), name, stem);
+    std::vector<Placed> placed = text[first] == '[' ? parse_array(text, name, stem)
+                                 : text[first] != '{' && is_table(text.substr(begin))
+                                     ? parse_table(text.substr(begin), name, stem)
+                                     : parse_lines(text.substr(begin), name, stem);
     if (placed.empty()) {
-        throw bad_example(name, "there are no examples in the array");
+        throw bad_example(name, text[first] == '[' ? "there are no examples in the array" : "there are no examples");
     }
+    check_one_kind(placed);
     if (ids == IdCheck::unique) {
         std::unordered_map<std::string, const Placed *> by_id;
         for (const Placed & item : placed) {
@@ -187,10 +200,8 @@ std::vector<Example> read_examples(const std::filesystem::path & path, IdCheck i
 std::string examples_to_jsonl(const std::vector<Example> & examples) {
     std::string text;
     for (const Example & example : examples) {
-        const OrderedJson object = { { "id", example.id },
-                                     { "question", example.question },
-                                     { "steps", example.steps },
-                                     { "answer", example.answer } };
+        OrderedJson object = { { "id", example.id } };
+        format_of(example.kind).write(example, object);
         text += dump_json(object) + "\n";
     }
     return text;

@@ -3,12 +3,14 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "task/extract.h"
+#include "task/generic.h"
 #include "task/listops.h"
 #include "task/prontoqa.h"
 #include "task/prosqa.h"
 #include "task/question.h"
 #include "task/text_layout.h"
 #include "task/thread.h"
+#include "text/prompt_template.h"
 
 namespace penelope {
 
@@ -44,13 +46,31 @@ const std::vector<Task> & tasks() {
     return registry;
 }
 
+const Task & generic_task() {
+    static const Task task = { "generic",
+                               {},
+                               nullptr,
+                               extract_all,
+                               generic_chance,
+                               nullptr,
+                               normalize_text,
+                               [](const std::string &) { return false; },
+                               generic_facets,
+                               nullptr,
+                               default_answer_prefix };
+    return task;
+}
+
 const Task & find_task(const std::string & name) {
-    std::string known;
+    if (name == generic_task().name) {
+        return generic_task();
+    }
+    std::string known = generic_task().name;
     for (const Task & task : tasks()) {
         if (name == task.name) {
             return task;
         }
-        known += (known.empty() ? "" : ", ") + std::string(task.name);
+        known += std::string(", ") + task.name;
     }
     throw Error(ErrorKind::usage, "unknown task: " + in_quotes(name), "known tasks: " + known);
 }
@@ -62,18 +82,13 @@ const Task * recognize_task(const std::vector<Example> & examples) {
     for (const Task & task : tasks()) {
         bool all = true;
         for (const Example & example : examples) {
-            all = all && task.recognizes(example.question);
+            all = all && task.recognizes(example.question) && task.extract(example.answer) == trim(example.answer);
         }
         if (all) {
             return &task;
         }
     }
     return nullptr;
-}
-
-bool is_correct(const Task & task, const std::string & text, const Example & example) {
-    const std::string answer = task.extract(text);
-    return !answer.empty() && answer == task.extract(example.answer);
 }
 
 } // namespace penelope

@@ -58,7 +58,7 @@ struct Task {
     // train nor that of valid.
     Dataset (*generate)(const DatasetOptions & options);
 
-    // The answer in generated text (everything after the prompt), in the form of the gold answers; empty = not parsed.
+    // The answer in generated text (what stands after the answer prefix), in the form of the gold answers; empty = not parsed.
     std::string (*extract)(const std::string & text);
 
     // What guessing gives on these examples, at least one. The first level is the one a model has to beat.
@@ -83,13 +83,14 @@ struct Task {
 
 const std::vector<Task> & tasks();
 
-// Throws Error (usage) naming the known tasks.
+// Also by the name "generic". Throws Error (usage) naming the known tasks.
 const Task & find_task(const std::string & name);
 
-// The task whose questions these are, by shape; null if they belong to none or to several.
-const Task * recognize_task(const std::vector<Example> & examples);
+// The task of data that belongs to none of the above: its answers are compared as texts (see task/answer_reader.h). It makes no
+// data: generate is null.
+const Task & generic_task();
 
-// Whether generated text answers the example: the extracted answer is not empty and equals the extracted gold answer.
-bool is_correct(const Task & task, const std::string & text, const Example & example);
+// The task whose questions these are, by shape, if it can read their answers too; null if they belong to none or to several.
+const Task * recognize_task(const std::vector<Example> & examples);
 
 } // namespace penelope

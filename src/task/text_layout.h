@@ -8,8 +8,6 @@
 
 namespace penelope {
 
-constexpr const char * default_answer_prefix = "### ";
-
 // Steps n_latent+1..J, each followed by a newline, then answer_prefix + answer: the target when the first n_latent steps
 // are left to the latent computation. n_latent >= J leaves the answer alone; 0 is visible chain of thought.
 std::string target_text(const Example & example, size_t n_latent, const std::string & answer_prefix);

@@ -5,7 +5,7 @@
 
 namespace penelope {
 
-// "<dir>/<split>.jsonl", else "<dir>/<split>.json", else "".
+// "<dir>/<split>.jsonl", "<dir>/<split>.json" or "<dir>/<split>.csv", the first there is; else "".
 std::string find_split(const std::string & dir, const std::string & split);
 
 // Throws Error(not_found) naming what was looked for.

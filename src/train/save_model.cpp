@@ -67,12 +67,16 @@ uint64_t n_trained(const TrainedModel & model, bool in_adapter) {
 
 } // namespace
 
-void save_backbone(const TrainedModel & model, const std::string & name, const std::string & path) {
+void save_backbone(const TrainedModel & model, const std::string & name, const std::string & path,
+                   const std::optional<Wording> & wording) {
     const GgufReader &          base    = model.base();
     const std::set<std::string> trained = trained_names(model);
     GgufWriter                  writer(path, true);
     writer.copy_keys(base);
     write_identity(writer, name, "model", "", n_trained(model, false));
+    if (wording) {
+        write_wording(writer, *wording);
+    }
     for (const GgufTensor & tensor : base.tensors()) {
         writer.add_tensor(tensor.name, GGML_TYPE_F32, std::vector<int64_t>(tensor.ne, tensor.ne + tensor.n_dims));
     }
@@ -89,19 +93,24 @@ void save_model(const TrainedModel & model, const SavedTexts & texts, const std:
     const ModelChoice & choice      = model.choice();
     const bool          has_modules = model.training().format() != nullptr;
     if (!has_modules && choice.full) {
-        save_backbone(model, texts.name, path);
+        save_backbone(model, texts.name, path, wording_of(model.sidecar()));
         return;
     }
     SidecarConfig sidecar = model.sidecar();
-    GgufWriter    writer(path, true);
+    if (!texts.base.empty()) {
+        sidecar.base.sample = sample_base(GgufReader::open(texts.base));
+    }
+    GgufWriter writer(path, true);
     if (!has_modules) {
         writer.set_str(keys::general_architecture, sidecar.base.architecture);
         writer.set_str(keys::adapter_type, "lora");
         writer.set_f32(keys::adapter_lora_alpha, choice.lora_alpha);
+        write_wording(writer, wording_of(sidecar));
     } else {
-        sidecar.k_default    = uint32_t(texts.k_default);
-        sidecar.train_config = texts.train_config;
-        sidecar.eval_results = texts.eval_results;
+        sidecar.k_default     = uint32_t(texts.k_default);
+        sidecar.visible_steps = texts.visible_steps;
+        sidecar.train_config  = texts.train_config;
+        sidecar.eval_results  = texts.eval_results;
         write_sidecar_identity(writer, sidecar);
         write_sidecar_keys(writer, sidecar);
     }

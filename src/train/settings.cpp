@@ -3,14 +3,16 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/sha256.h"
-#include "task/text_layout.h"
+#include "task/example_format.h"
 #include "text/prompt_template.h"
+#include "text/wording.h"
 #include "train/data_files.h"
 
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -120,23 +122,26 @@ bool has_flag(const MethodFormat * format, const std::string & flag) {
                                  [&](const MethodField & field) { return field.flag && flag == field.flag; });
 }
 
-void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
-    SidecarConfig held;
-    bool          has_texts = false, has_modules = false;
+void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, const ExampleFormat & format) {
+    SidecarConfig          held;
+    bool                   has_modules = false;
+    std::optional<Wording> wording;
     if (!s.model.init.empty()) {
         const GgufReader file = GgufReader::open(s.model.init);
-        has_texts             = is_sidecar(file);
-        if (has_texts) {
+        wording               = find_wording(file);
+        if (is_sidecar(file)) {
             held        = read_sidecar_config(file);
             has_modules = held.method == s.model.method;
         }
     }
     const MethodTraining & training = method_training(s.model.method);
     SidecarConfig &        c        = s.model.sidecar;
-    const auto             text     = [&](const std::string & value) { return has_texts ? &value : nullptr; };
-    settle(c.prompt_template, text(held.prompt_template), std::string(default_prompt_template), "--prompt-template");
-    const std::string prefix = c.task.empty() ? default_answer_prefix : find_task(c.task).answer_prefix;
-    settle(c.answer_prefix, text(held.answer_prefix), prefix, "--answer-prefix");
+    const auto             text = [&](std::string Wording::*field) { return wording ? &((*wording).*field) : nullptr; };
+    settle(c.prompt_template, text(&Wording::prompt_template), std::string(format.prompt_template),
+           "--prompt-template");
+    const bool        own    = c.task.empty() || c.task == generic_task().name;
+    const std::string prefix = own ? format.answer_prefix : find_task(c.task).answer_prefix;
+    settle(c.answer_prefix, text(&Wording::answer_prefix), prefix, "--answer-prefix");
 
     SidecarConfig usual;
     training.usual_shape(usual, base, depth);
@@ -150,13 +155,28 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth) {
     });
 }
 
+// Data of one's own is thought about in as many latent steps as it has written ones, up to the usual number.
+int depth_for(const std::vector<Example> & examples, int usual, const std::string & task) {
+    if (task != generic_task().name) {
+        return usual;
+    }
+    size_t most = 1;
+    for (const Example & example : examples) {
+        most = std::max(most, example.steps.size());
+    }
+    return int(std::min(most, size_t(usual)));
+}
+
 } // namespace
 
 void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
     if (s.model.sidecar.task.empty()) {
-        const Task * task    = recognize_task(examples);
-        s.model.sidecar.task = task ? task->name : "";
+        const Task * task    = s.model.sidecar.match.empty() ? recognize_task(examples) : nullptr;
+        s.model.sidecar.task = (task ? *task : generic_task()).name;
     }
+    require(s.model.sidecar.match.empty() || s.model.sidecar.task == generic_task().name,
+            "--match: task " + s.model.sidecar.task + " has a way of its own to read answers",
+            "leave out one of the two");
     const MethodTraining & training = method_training(s.model.method);
     const Protocol         protocol = protocol_of(s.model.sidecar.task);
     if (s.batch == 0) {
@@ -170,7 +190,7 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.backbone_rate == 0) {
         s.backbone_rate = training.is_source ? kSourceRate : kContinuationRate;
     }
-    const int usual_depth = training.usual_depth(s.model.sidecar.task);
+    const int usual_depth = depth_for(examples, training.usual_depth(s.model.sidecar.task), s.model.sidecar.task);
     if (usual_depth == 0 || s.depth < 0) {
         s.depth = usual_depth;
     }
@@ -189,7 +209,7 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.step_loss == 0) {
         s.step_fade = 0;
     }
-    resolve_sidecar(s, base, s.depth);
+    resolve_sidecar(s, base, s.depth, format_of(examples.front().kind));
     check(s);
 }
 
@@ -232,8 +252,9 @@ std::string settings_toml(const TrainSettings & s) {
     t.insert("predict", s.validation.n_predict);
     t.insert("prompt-template", sidecar.prompt_template);
     t.insert("answer-prefix", sidecar.answer_prefix);
-    if (!sidecar.task.empty()) {
-        t.insert("task", sidecar.task);
+    t.insert("task", sidecar.task);
+    if (!sidecar.match.empty()) {
+        t.insert("match", sidecar.match);
     }
     if (!s.model.full) {
         t.insert("lora-rank", s.model.lora_rank);
@@ -290,6 +311,7 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "prompt_template", sidecar.prompt_template },
         { "answer_prefix", sidecar.answer_prefix },
         { "task", sidecar.task },
+        { "match", sidecar.match },
         { "base_sha256", hash_of(s.model.base) },
         { "init_sha256", hash_of(s.model.init) },
         { "train_sha256", hash_of(find_split(s.data, "train")) },

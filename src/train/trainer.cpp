@@ -47,14 +47,16 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
     curriculum_          = draw == DepthDraw::stages
                                ? Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth)
                                : Curriculum::drawn(settings_.n_updates, settings_.depth, draw == DepthDraw::free);
-    task_                = settings_.model.sidecar.task.empty() ? nullptr : &find_task(settings_.model.sidecar.task);
     model_               = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
     train_ = std::make_unique<TrainingData>(std::move(examples), model_->tokenizer(), layout);
     if (const std::string path = find_split(settings_.data, "valid"); !path.empty()) {
-        valid_ = std::make_unique<TrainingData>(read_examples(path), model_->tokenizer(), layout);
+        std::vector<Example> held_out = read_examples(path);
+        reader_                       = std::make_unique<AnswerReader>(find_task(sidecar.task), sidecar.answer_prefix,
+                                                 parse_match(sidecar.match), held_out);
+        valid_ = std::make_unique<TrainingData>(std::move(held_out), model_->tokenizer(), layout);
     }
     check_lengths();
     if (settings_.batch < ranks.size()) {
@@ -103,8 +105,8 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
         TokenizedExample tokenized = train_->tokenized(i, stage.n_latent);
         tokenized.is_asked         = stage.asks(example.steps.size());
         if (step_weight > 0) {
-            tokenized.thoughts =
-                thought_tokens(*task_, example, model_->tokenizer(), stage.n_steps, int(model_->sidecar().n_memory));
+            tokenized.thoughts = thought_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
+                                                stage.n_steps, int(model_->sidecar().n_memory));
             for (const std::vector<int32_t> & tokens : tokenized.thoughts) {
                 batch.n_thought_rows = std::max(batch.n_thought_rows, int(tokens.size()));
             }
@@ -383,7 +385,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
         settings[kRanksKey]  = ranks_.size();
         state_.settings      = dump_json(settings);
         if (valid_) {
-            validator_ = std::make_unique<Validator>(*model_, *valid_, task_, backend_, settings_.validation, ranks_,
+            validator_ = std::make_unique<Validator>(*model_, *valid_, *reader_, backend_, settings_.validation, ranks_,
                                                      events.stop);
         }
     });
@@ -446,8 +448,9 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         std::iota(depths.begin(), depths.end(), 0);
         ValidationOptions all = settings_.validation;
         all.limit             = 0;
-        Validator whole(*model_, *valid_, task_, backend_, all, ranks_, events.stop);
-        outcome.exact = whole.exact(depths);
+        Validator whole(*model_, *valid_, *reader_, backend_, all, ranks_, events.stop);
+        outcome.exact         = whole.exact(depths);
+        outcome.visible_steps = whole.writes_visible_steps();
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
         const auto first  = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
         outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
@@ -474,11 +477,13 @@ void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & resu
     }
     SavedTexts texts;
     texts.name = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
-    texts.train_config = state_.settings;
-    texts.eval_results = dump_json(results);
-    texts.k_default    = outcome.k_default;
+    texts.train_config  = state_.settings;
+    texts.eval_results  = dump_json(results);
+    texts.k_default     = outcome.k_default;
+    texts.visible_steps = outcome.visible_steps;
     if (settings_.model.full && model_->training().format()) {
         save_backbone(*model_, texts.name, folder_.backbone());
+        texts.base = folder_.backbone();
     }
     save_model(*model_, texts, folder_.model());
 }

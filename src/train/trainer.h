@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,8 @@ struct TrainOutcome {
     int64_t             update      = 0;
     BestScore           best;
     int                 k_default = 0;
-    std::vector<double> exact; // on validation, by depth 0, 1, ...; empty without validation data
+    std::vector<double> exact;         // on validation, by depth 0, 1, ...; empty without validation data
+    std::optional<bool> visible_steps; // whether the LoRA alone writes them; unknown without validation data
     std::string         model_path;
 };
 
@@ -109,7 +111,7 @@ class Trainer {
     RunFolder                     folder_;
     std::unique_ptr<TrainedModel> model_;
     std::unique_ptr<TrainingData> train_, valid_; // valid_ may be null
-    const Task *                  task_ = nullptr;
+    std::unique_ptr<AnswerReader> reader_;        // of valid_
     Curriculum                    curriculum_;
     std::unique_ptr<BatchOrder>   order_;
     std::unique_ptr<StepGraphs>   graphs_;

@@ -3,21 +3,20 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "task/text_layout.h"
-#include "text/prompt_template.h"
 
 #include <algorithm>
 
 namespace penelope {
 
 TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & tokenizer, TextLayout layout)
-    : examples_(std::move(examples)), tokenizer_(tokenizer), layout_(std::move(layout)) {
+    : examples_(std::move(examples)), tokenizer_(tokenizer), layout_(std::move(layout)),
+      prompts_(tokenizer, layout_.prompt_template) {
     if (!tokenizer_.eos()) {
         throw Error(ErrorKind::unsupported, "the base has no end token, and an answer could not end");
     }
     end_ = *tokenizer_.eos();
     for (const Example & example : examples_) {
-        const std::string text =
-            prompt_text(layout_.prompt_template, example.question) + target_text(example, 0, layout_.answer_prefix);
+        const std::string text = prompts_.text(example) + target_text(example, 0, layout_.answer_prefix);
         if (tokenizer_.n_unencodable(text) > 0) {
             throw Error(ErrorKind::format,
                         "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
@@ -26,9 +25,11 @@ TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & toke
 }
 
 std::vector<int32_t> TrainingData::prompt(size_t i) const {
-    EncodeOptions options;
-    options.add_bos = true;
-    return tokenizer_.encode(prompt_text(layout_.prompt_template, examples_[i].question), options);
+    return prompts_.tokens(examples_[i]);
+}
+
+std::string TrainingData::prompt_text(size_t i) const {
+    return prompts_.text(examples_[i]);
 }
 
 TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {

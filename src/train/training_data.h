@@ -1,7 +1,7 @@
 // Examples of a task as tokens: prompts, and targets for any number of steps left to the latent computation.
 #pragma once
 
-#include "task/example.h"
+#include "task/example_prompt.h"
 #include "text/tokenizer.h"
 #include "train/minibatch.h"
 
@@ -24,6 +24,7 @@ class TrainingData {
     size_t          size() const { return examples_.size(); }
     const Example & example(size_t i) const { return examples_[i]; }
 
+    std::string          prompt_text(size_t i) const;
     std::vector<int32_t> prompt(size_t i) const;
     // Steps n_latent+1.. and the answer, then the end token.
     TokenizedExample tokenized(size_t i, int n_latent) const;
@@ -41,6 +42,7 @@ class TrainingData {
     std::vector<Example> examples_;
     Tokenizer            tokenizer_;
     TextLayout           layout_;
+    ExamplePrompts       prompts_;
     int32_t              end_ = 0;
 };
 

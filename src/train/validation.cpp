@@ -1,18 +1,18 @@
 #include "train/validation.h"
 
 #include "base/error.h"
-#include "infer/answer_loop.h"
+#include "method/plain.h"
 #include "method/registry.h"
-#include "task/extract.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace penelope {
 
-Validator::Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
-                     const ValidationOptions & options, Collective & ranks, std::function<bool()> stop)
-    : model_(model), data_(data), task_(task), backend_(backend), options_(options), ranks_(ranks),
+Validator::Validator(const TrainedModel & model, const TrainingData & data, const AnswerReader & reader,
+                     const Backend & backend, const ValidationOptions & options, Collective & ranks,
+                     std::function<bool()> stop)
+    : model_(model), data_(data), reader_(reader), backend_(backend), options_(options), ranks_(ranks),
       stop_(std::move(stop)), n_(options.limit ? std::min(options.limit, data.size()) : data.size()),
       graphs_(model.objective(), model.backbone(), backend, nullptr) {}
 
@@ -74,15 +74,18 @@ Context & Validator::context(const Method & method) {
     return *context_;
 }
 
+AnswerLoop Validator::answer_loop(Context & where) const {
+    return AnswerLoop(
+        where, model_.tokenizer(), model_.backbone().config.n_vocab,
+        []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --rates"); }, stop_);
+}
+
 std::vector<double> Validator::exact(const std::vector<int> & depths) {
     std::vector<double> right = sum_together(ranks_, depths.size(), [&](std::vector<double> & mine) {
         const std::unique_ptr<Method> method = current_method();
         Context &                     where  = context(*method);
-        AnswerLoop                    loop(
-                               where, model_.tokenizer(), model_.backbone().config.n_vocab,
-                               []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --rates"); },
-                               stop_);
-        GenerateOptions greedy;
+        AnswerLoop                    loop   = answer_loop(where);
+        GenerateOptions               greedy;
         greedy.n_predict = options_.n_predict;
         for_own_batches([&](size_t, size_t first, size_t end) {
             std::vector<Tokens> prompts;
@@ -93,9 +96,7 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
             method->sweep(where, prompts, depths, [&](int, const Filled & filled) {
                 const std::vector<Answer> answers = loop.run(filled, std::vector<Answer>(prompts.size()), greedy);
                 for (size_t i = 0; i < answers.size(); i++) {
-                    const Example & example = data_.example(first + i);
-                    mine[depth] += task_ ? is_correct(*task_, answers[i].text, example)
-                                         : answer_part(answers[i].text) == answer_part(example.answer);
+                    mine[depth] += reader_.is_correct(answers[i].text, data_.example(first + i));
                 }
                 depth++;
             });
@@ -105,6 +106,38 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
         share /= double(std::max<size_t>(1, n_));
     }
     return right;
+}
+
+bool Validator::writes_visible_steps() {
+    constexpr size_t    kAsked = 16; // examples are enough to tell a habit
+    std::vector<size_t> with_steps;
+    for (size_t i = 0; i < n_ && with_steps.size() < kAsked; i++) {
+        if (!data_.example(i).steps.empty()) {
+            with_steps.push_back(i);
+        }
+    }
+    context_.reset();
+    const PlainMethod method;
+    Context &         where = context(method);
+    AnswerLoop        loop  = answer_loop(where);
+    GenerateOptions   greedy;
+    greedy.n_predict = options_.n_predict;
+    size_t n_written = 0;
+    for (size_t first = 0; first < with_steps.size(); first += size_t(options_.batch)) {
+        std::vector<Tokens> prompts;
+        for (size_t i = first; i < std::min(with_steps.size(), first + size_t(options_.batch)); i++) {
+            prompts.push_back(data_.prompt(with_steps[i]));
+        }
+        const Filled filled = method.fill(where, fresh_prompts(prompts), 0);
+        size_t       which  = first;
+        for (const Answer & answer : loop.run(filled, std::vector<Answer>(prompts.size()), greedy)) {
+            // As much of it as there was room for.
+            const std::string step = data_.example(with_steps[which++]).steps.front() + "\n";
+            n_written += !answer.text.empty() && step.compare(0, answer.text.size(), answer.text, 0, step.size()) == 0;
+        }
+    }
+    context_.reset();
+    return 2 * n_written > with_steps.size();
 }
 
 size_t Validator::n_bytes() const {

@@ -2,8 +2,9 @@
 // them itself, greedily, through the same code as inference.
 #pragma once
 
+#include "infer/answer_loop.h"
 #include "method/method.h"
-#include "task/task.h"
+#include "task/answer_reader.h"
 #include "train/collective.h"
 #include "train/curriculum.h"
 #include "train/step_graph.h"
@@ -24,11 +25,12 @@ struct ValidationOptions {
 
 class Validator {
   public:
-    // task: how answers are read; null: the text after the answer prefix has to be equal. Everything outlives the validator.
+    // reader: how answers are read. Everything outlives the validator.
     // stop: asked between batches; what is measured by then is thrown away and Error(cancelled) is thrown. The ranks share the
     // batches; all get the same results, which do not depend on how many ranks there are.
-    Validator(const TrainedModel & model, const TrainingData & data, const Task * task, const Backend & backend,
-              const ValidationOptions & options, Collective & ranks, std::function<bool()> stop);
+    Validator(const TrainedModel & model, const TrainingData & data, const AnswerReader & reader,
+              const Backend & backend, const ValidationOptions & options, Collective & ranks,
+              std::function<bool()> stop);
 
     size_t n_examples() const { return n_; }
 
@@ -36,6 +38,9 @@ class Validator {
 
     // The share of right answers at each depth, ascending.
     std::vector<double> exact(const std::vector<int> & depths);
+
+    // Whether backbone and LoRA alone, asked without latent steps, write the first step of most examples that have any.
+    bool writes_visible_steps();
 
     size_t n_bytes() const;
 
@@ -45,10 +50,11 @@ class Validator {
     size_t n_batches() const;
     std::unique_ptr<Method> current_method();
     Context &               context(const Method & method);
+    AnswerLoop              answer_loop(Context & where) const;
 
     const TrainedModel &         model_;
     const TrainingData &         data_;
-    const Task *                 task_;
+    const AnswerReader &         reader_;
     const Backend &              backend_;
     ValidationOptions            options_;
     Collective &                 ranks_;

@@ -170,13 +170,12 @@ class EvalTest(ModelTest):
         wrong.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "two"}\n')
         twice = self.work / "twice.jsonl"
         twice.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "2"}\n{"id": "a", "question": "Evaluate: [MIN 1 2]", "steps": [], "answer": "1"}\n')
-        strange = self.work / "strange.jsonl"
-        strange.write_text('{"id": "a", "question": "How are you?", "steps": [], "answer": "2"}\n')
         base = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar)
-        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong), "'two' is none the extractor of listops can give"),
-                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", strange), "give --task"),
-                           (("--data", self.data, "--cot", "-K", 3), "takes no latent steps")):
+        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong, "--task", "listops"), "'two' is none that can be read as task listops"),
+                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", wrong, "--match", "number"), "'two' is none"),
+                           (("--data", self.data, "--cot", "--insist", "-K", 3), "takes no latent steps")):
             self.error(1, said, *base, *args)
+        self.error(2, "--match", *base, "--data", self.data, "--task", "listops", "--match", "number")
         self.error(2, "chess", *base, "--data", self.data, "--task", "chess")
         # Refused before the questions are asked: nothing was loaded, so a base that is none does not matter.
         self.error(1, "wrong.jsonl.*exists", "eval", "-m", empty, "--data", self.data, "--predictions", wrong)

@@ -37,7 +37,7 @@ class Models(unittest.TestCase):
         self.assertGreater(result["over_guess"]["low"], 0.05)
 
     def test_visible_steps(self):
-        text = self.ok("run", "-m", BASE, "--lora", LORA, "-p", "Evaluate: [MAX 3 [MIN 4 7] 2]\n")
+        text = self.ok("run", "-m", BASE, "--lora", LORA, "-p", "Evaluate: [MAX 3 [MIN 4 7] 2]")
         self.assertEqual(text, "[MIN 4 7] = 4\n[MAX 3 4 2] = 4\n### 4\n")
 
 

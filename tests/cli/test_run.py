@@ -63,7 +63,7 @@ class RunTest(ModelTest):
         self.assertEqual(len(answer["tokens"]), 3)
 
     def test_cot_uses_no_latent_steps(self):
-        answer = self.ok_json(*self.latent("-p", QUESTION, "--cot", "-n", 3))
+        answer = self.ok_json(*self.latent("-p", QUESTION, "--cot", "--insist", "-n", 3))
         self.assertEqual((answer["method"], answer["layer_applications"]), ("cot", 6))
 
     def test_raw_leaves_the_template_out(self):

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "task/answer_reader.h"
 #include "task/extract.h"
 #include "task/task.h"
 
@@ -75,17 +76,18 @@ TEST_CASE("gold answers of all tasks are read, bare and in both layouts") {
             REQUIRE(task.extract(example.answer) == example.answer);
             REQUIRE(task.extract("### " + example.answer) == example.answer);
             REQUIRE(task.extract("The answer is: " + example.answer + "\n") == example.answer);
-            REQUIRE(is_correct(task, "some step\n### " + example.answer, example));
+            REQUIRE(
+                AnswerReader(task, "### ", Match::exact, {}).is_correct("some step\n### " + example.answer, example));
             REQUIRE(task.recognizes(example.question));
         }
     }
 }
 
 TEST_CASE("an answer that is not read is wrong, even when gold is not read either") {
-    const Task & task = find_task("listops");
-    CHECK(is_correct(task, "### 4", { "x", "q", {}, "4" }));
-    CHECK_FALSE(is_correct(task, "### 5", { "x", "q", {}, "4" }));
-    CHECK_FALSE(is_correct(task, "### none", { "x", "q", {}, "none" }));
+    const AnswerReader reader(find_task("listops"), "### ", Match::exact, {});
+    CHECK(reader.is_correct("### 4", { "x", "q", {}, "4" }));
+    CHECK_FALSE(reader.is_correct("### 5", { "x", "q", {}, "4" }));
+    CHECK_FALSE(reader.is_correct("### none", { "x", "q", {}, "none" }));
 }
 
 TEST_CASE("the registry") {
@@ -97,7 +99,7 @@ TEST_CASE("the registry") {
     } catch (const Error & error) {
         CHECK(error.kind == ErrorKind::usage);
         CHECK(error.message() == "unknown task: 'sudoku'");
-        CHECK(error.hint == "known tasks: listops, prosqa, prontoqa");
+        CHECK(error.hint == "known tasks: generic, listops, prosqa, prontoqa");
     }
 }
 
@@ -110,5 +112,7 @@ TEST_CASE("a set is recognized only if all of it has one shape") {
     CHECK(recognize_task({ b, b })->name == std::string("prontoqa"));
     CHECK(recognize_task({ a, b }) == nullptr);
     CHECK(recognize_task({ c }) == nullptr);
+    CHECK(recognize_task({ { "d", a.question, {}, "C#" } }) == nullptr); // not an answer of that task
+    CHECK(std::string(find_task("generic").name) == "generic");
     CHECK(recognize_task({}) == nullptr);
 }
