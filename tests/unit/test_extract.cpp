@@ -91,7 +91,7 @@ TEST_CASE("an answer that is not read is wrong, even when gold is not read eithe
 }
 
 TEST_CASE("the registry") {
-    CHECK(tasks().size() == 3);
+    CHECK(tasks().size() == 4);
     CHECK(std::string(find_task("prosqa").name) == "prosqa");
     try {
         find_task("sudoku");
@@ -99,7 +99,7 @@ TEST_CASE("the registry") {
     } catch (const Error & error) {
         CHECK(error.kind == ErrorKind::usage);
         CHECK(error.message() == "unknown task: 'sudoku'");
-        CHECK(error.hint == "known tasks: generic, listops, prosqa, prontoqa");
+        CHECK(error.hint == "known tasks: generic, listops, prosqa, prontoqa, thread");
     }
 }
 
