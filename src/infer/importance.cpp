@@ -50,7 +50,7 @@ ImportanceGraph & importance_graph(Context & context, int n) {
     return context.graph<ImportanceGraph>("importance:" + std::to_string(n), [&]() {
         const Backbone & model     = context.model();
         constexpr int    kPerLayer = 48; // a sum and what leads to it, for each matrix of a layer
-        auto             built     = std::make_unique<ImportanceGraph>(node_budget(model.config.n_layer, 1, 64) +
+        auto             built     = std::make_unique<ImportanceGraph>(node_budget(model, model.config.n_layer, 1, 64) +
                                                        kPerLayer * model.config.n_layer);
         Graph &          g         = built->graph;
         built->rows = std::make_unique<RowInputs>(g, "rows", std::vector<Stretch>{ stretch(0, 0, n) }, true);

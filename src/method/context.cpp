@@ -38,9 +38,9 @@ void Context::compute(BuiltGraph & built) {
     n_computes_++;
 }
 
-int node_budget(int n_layer_applications, int n_stretches, int n_other) {
-    constexpr int kPerLayer = 64, kPerStretch = 12;
-    return n_layer_applications * (kPerLayer + kPerStretch * n_stretches) + n_other + 256;
+int node_budget(const Backbone & model, int n_layer_applications, int n_stretches, int n_other) {
+    constexpr int kPerLayer = 64;
+    return n_layer_applications * (kPerLayer + nodes_per_stretch(model, 1, false) * n_stretches) + n_other + 256;
 }
 
 } // namespace penelope

@@ -93,6 +93,6 @@ class Context {
 };
 
 // Room for the nodes of a graph that applies this many layers to this many stretches of rows.
-int node_budget(int n_layer_applications, int n_stretches, int n_other);
+int node_budget(const Backbone & model, int n_layer_applications, int n_stretches, int n_other);
 
 } // namespace penelope

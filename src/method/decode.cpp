@@ -39,11 +39,11 @@ TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretch
     const std::string key = key_of(wants_logits ? "tokens" : "chunk", stretches);
     return context.graph<TokenGraph>(key, [&]() {
         const Backbone & model = context.model();
-        auto    built = std::make_unique<TokenGraph>(node_budget(model.config.n_layer, int(stretches.size()), 64));
-        Graph & g     = built->graph;
-        built->rows   = std::make_unique<RowInputs>(g, "rows", stretches, false);
-        built->ids    = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
-        Node    x     = embed(g, model.embedding, built->ids);
+        auto built  = std::make_unique<TokenGraph>(node_budget(model, model.config.n_layer, int(stretches.size()), 64));
+        Graph & g   = built->graph;
+        built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false);
+        built->ids  = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
+        Node    x   = embed(g, model.embedding, built->ids);
         Queries kept;
         if (wants_logits) {
             const bool all_single = built->rows->n_rows() == int(stretches.size());

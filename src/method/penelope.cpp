@@ -20,7 +20,7 @@ struct TrajectoryGraph : BuiltGraph {
 
 int budget(const Context & context, const LatentShape & shape, int n_steps, int n_sequences) {
     const int applications = context.model().config.n_layer + (n_steps + 2) * (shape.end - shape.start);
-    return node_budget(applications, 2 * n_sequences, 128 * (n_steps + 1));
+    return node_budget(context.model(), applications, 2 * n_sequences, 128 * (n_steps + 1));
 }
 
 void make_row_inputs(TrajectoryGraph & built, const Placement & p, bool exact) {

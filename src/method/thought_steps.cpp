@@ -71,7 +71,7 @@ ThoughtSteps::StartGraph & ThoughtSteps::start_graph(const std::vector<Stretch> 
     return context_.graph<StartGraph>(key_of(method_.name() + "-start", first), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(first.size()) / 2;
-        auto             built = std::make_unique<StartGraph>(node_budget(model.config.n_layer, 2 * n, 128));
+        auto             built = std::make_unique<StartGraph>(node_budget(model, model.config.n_layer, 2 * n, 128));
         Graph &          g     = built->graph;
         built->ids             = g.input("ids", GGML_TYPE_I32, n_ids);
         built->to              = g.input("to", GGML_TYPE_I64, n);
@@ -122,7 +122,7 @@ ThoughtSteps::ThoughtGraph & ThoughtSteps::thought_graph(const std::vector<Stret
     return context_.graph<ThoughtGraph>(key_of(method_.name() + "-thought", rows), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(rows.size());
-        auto             built = std::make_unique<ThoughtGraph>(node_budget(model.config.n_layer, n, 128));
+        auto             built = std::make_unique<ThoughtGraph>(node_budget(model, model.config.n_layer, n, 128));
         Graph &          g     = built->graph;
         built->from            = g.input("from", GGML_TYPE_I32, n);
         built->to              = g.input("to", GGML_TYPE_I64, n);
@@ -162,10 +162,10 @@ ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & ro
         const Backbone & model    = context_.model();
         const int        n        = int(rows.size());
         const int        n_prefix = rows.front().count - 1;
-        auto             built    = std::make_unique<EndGraph>(node_budget(model.config.n_layer, 2 * n, 64 * (n + 1)));
-        Graph &          g        = built->graph;
-        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false);
-        Node end                  = slice_rows(g, method_.modules().token_rows, 1, 1);
+        auto    built = std::make_unique<EndGraph>(node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)));
+        Graph & g     = built->graph;
+        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
+        Node end      = slice_rows(g, method_.modules().token_rows, 1, 1);
         if (n_prefix == 0) {
             Node out      = run_layers(g, model, 0, model.config.n_layer, repeat_rows(g, end, n), built->rows->rows(),
                                        context_.cache());

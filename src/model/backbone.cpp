@@ -2,6 +2,8 @@
 
 #include "graph/checkpoint.h"
 
+#include <algorithm>
+
 namespace penelope {
 
 Backbone make_backbone(const ModelConfig & config) {
@@ -65,6 +67,14 @@ size_t kv_bytes_per_row(const Backbone & model, ggml_type type) {
         n += layer->state(model.config).keeps_kv ? 2 * ggml_row_size(type, model.config.n_embd_kv()) : 0;
     }
     return n;
+}
+
+int nodes_per_stretch(const Backbone & model, int n_rows, bool with_tape) {
+    int most = 0;
+    for (const auto & layer : model.layers) {
+        most = std::max(most, layer->nodes_per_stretch(n_rows, with_tape));
+    }
+    return most;
 }
 
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows,

@@ -6,15 +6,21 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMaxGraphs = 2; // the headers of a graph take some megabytes, and lengths seldom come again
+constexpr int    kLongestInterface = 64;
+constexpr size_t kMaxGraphs        = 2; // the headers of a graph take some megabytes, and lengths seldom come again
 
 // Room for forward and backward nodes.
 int step_node_budget(const Objective & objective, const Backbone & model, const Minibatch & batch,
                      const Optimizer * trained) {
-    constexpr int kPerLayer = 160, kPerStretch = 64, kPerStep = 320, kPerParameter = 8, kOther = 2048;
+    constexpr int kPerLayer = 160, kPerStep = 320, kPerParameter = 8, kOther = 2048;
     const int     n_applications = objective.n_layer_applications(model, batch.n_steps) + model.config.n_layer;
     const int     n_chunks = 2 + (batch.n_targets() + batch.n_thoughts()) / 16 * (1 + model.config.n_vocab / 4096);
-    return n_applications * (kPerLayer + kPerStretch * objective.n_stretches(batch.n_examples())) +
+    int           longest  = kLongestInterface;
+    for (const TokenizedExample & example : batch.examples) {
+        longest = std::max({ longest, int(example.prompt.size()), int(example.target.size()) });
+    }
+    return n_applications * (kPerLayer + nodes_per_stretch(model, longest, trained != nullptr) *
+                                             objective.n_stretches(batch.n_examples())) +
            kPerStep * (batch.n_steps + 1) + 16 * n_chunks + (trained ? kPerParameter * trained->n_tensors() : 0) +
            kOther;
 }

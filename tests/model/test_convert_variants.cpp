@@ -315,7 +315,7 @@ TEST_CASE("checkpoints that cannot be converted say why") {
     }
     SUBCASE("fewer layers than there are") {
         config("num_hidden_layers", 5);
-        expected = "is not part of a Llama model";
+        expected = "is not part of a llama model";
     }
     SUBCASE("zero heads") {
         config("num_attention_heads", 0);
