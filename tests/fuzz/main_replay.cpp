@@ -1,11 +1,16 @@
-// Runs a target on its seeds and on the files of a folder:   fuzz.NAME [CASES]
-// Or writes the seeds as files, for libFuzzer to start from: fuzz.NAME --seeds FOLDER
+// Runs a target on its seeds and on the files of a folder:      fuzz.NAME [CASES]
+// On damaged seeds, for some seconds, blind to what they reach: fuzz.NAME --random SECONDS SEED FILE
+//   FILE holds the input that is running, so that one that ends the process is there afterwards
+// Or writes the seeds as files, for libFuzzer to start from:    fuzz.NAME --seeds FOLDER
 #include "base/error.h"
 #include "base/log.h"
+#include "mutate.h"
 #include "target.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -25,6 +30,25 @@ void run(const std::string & name, const std::string & bytes) {
     std::fflush(stdout);
 }
 
+int run_random(const std::vector<std::string> & seeds, double seconds, unsigned seed, const std::string & path) {
+    using Clock = std::chrono::steady_clock;
+    std::minstd_rand random(seed);
+    const auto       end   = Clock::now() + std::chrono::duration<double>(seconds);
+    size_t           n_run = 0, n_accepted = 0;
+    for (; Clock::now() < end; n_run++) {
+        const std::string input = fuzz::damaged(seeds[random() % seeds.size()], random);
+        std::ofstream(path, std::ios::binary) << input;
+        try {
+            fuzz::run_input(input);
+            n_accepted++;
+        } catch (const Error &) {
+        }
+    }
+    fs::remove(path);
+    std::printf("%zu inputs, %zu accepted\n", n_run, n_accepted);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char ** argv) {
@@ -36,6 +60,9 @@ int main(int argc, char ** argv) {
             std::ofstream(fs::path(argv[2]) / ("seed-" + std::to_string(i)), std::ios::binary) << seeds[i];
         }
         return 0;
+    }
+    if (argc == 5 && std::strcmp(argv[1], "--random") == 0) {
+        return run_random(seeds, std::atof(argv[2]), unsigned(std::atoi(argv[3])), argv[4]);
     }
     for (size_t i = 0; i < seeds.size(); i++) {
         run("seed " + std::to_string(i), seeds[i]);

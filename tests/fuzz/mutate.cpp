@@ -1,13 +1,12 @@
-// Lies in an otherwise valid GGUF header, for libFuzzer: a count, size, value, dimension, type or offset becomes another number.
-// Random bytes alone seldom get past the checks that the whole is a GGUF file.
+#include "mutate.h"
+
 #include "gguf.h"
 
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <vector>
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t * data, size_t size, size_t max_size);
+namespace penelope::fuzz {
 
 namespace {
 
@@ -94,25 +93,52 @@ class Numbers {
     std::vector<Field> fields_;
 };
 
+uint64_t odd_number(uint64_t value, std::minstd_rand & random) {
+    const uint64_t odd[] = { 0,          1,          2,          3,          7,          16,           31,
+                             value + 1,  value - 1,  ~0ull,      value * 2,  value / 2,  1 << 16,      0x7fffffff,
+                             0x80000000, 0xffffffff, 1ull << 40, 1ull << 62, 1ull << 63, random() % 64 };
+    return odd[random() % (sizeof(odd) / sizeof(odd[0]))];
+}
+
+void change_a_byte(std::string & bytes, size_t end, std::minstd_rand & random) {
+    char & byte = bytes[random() % end];
+    byte        = random() % 2 ? char(random()) : char(byte ^ (1 << random() % 8));
+}
+
+void change_a_stretch(std::string & bytes, std::minstd_rand & random) {
+    const size_t from = random() % bytes.size();
+    const size_t n    = std::min(bytes.size() - from, size_t(1 + random() % 32));
+    if (random() % 2) {
+        bytes.erase(from, n);
+    } else {
+        bytes.insert(random() % bytes.size(), bytes.substr(from, n));
+    }
+}
+
 } // namespace
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t * data, size_t size, size_t max_size, unsigned int seed) {
-    std::minstd_rand random(seed);
-    const Numbers    header(data, size);
-    if (header.fields().empty() || random() % 8 == 0) {
-        return LLVMFuzzerMutate(data, size, max_size);
+std::string damaged(std::string bytes, std::minstd_rand & random) {
+    if (bytes.empty()) {
+        return std::string(1, char(random()));
     }
-    if (random() % 4 == 0) { // anything, but in the header alone and without moving what follows
-        LLVMFuzzerMutate(data, header.header_size(), header.header_size());
-        return size;
+    const auto *  data = reinterpret_cast<const uint8_t *>(bytes.data());
+    const Numbers header(data, bytes.size());
+    if (header.fields().empty() || random() % 16 == 0) {
+        for (size_t n = 1 + random() % 4; n > 0 && !bytes.empty(); n--) {
+            random() % 2 ? change_a_byte(bytes, bytes.size(), random) : change_a_stretch(bytes, random);
+        }
+    } else if (random() % 4 == 0) {
+        change_a_byte(bytes, header.header_size(), random);
+    } else {
+        for (size_t n = 1 + random() % 2; n > 0; n--) {
+            const Field field = header.fields()[random() % header.fields().size()];
+            uint64_t    value = 0;
+            std::memcpy(&value, &bytes[field.offset], field.size);
+            value = odd_number(value, random);
+            std::memcpy(&bytes[field.offset], &value, field.size);
+        }
     }
-    const Field field = header.fields()[random() % header.fields().size()];
-    uint64_t    value = 0;
-    std::memcpy(&value, data + field.offset, field.size);
-    const uint64_t odd[] = { 0,          1,          2,          3,          7,          16,           31,
-                             value + 1,  value - 1,  value * 2,  value / 2,  ~0ull,      1 << 16,      0x7fffffff,
-                             0x80000000, 0xffffffff, 1ull << 40, 1ull << 62, 1ull << 63, random() % 64 };
-    value                = odd[random() % (sizeof(odd) / sizeof(odd[0]))];
-    std::memcpy(data + field.offset, &value, field.size);
-    return size;
+    return bytes;
 }
+
+} // namespace penelope::fuzz
