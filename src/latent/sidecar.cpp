@@ -66,10 +66,7 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
             }
         }
     };
-    // What a method does not have stands at its default, which passes.
     check_sizes({ { "k_max", config.k_max, k_most_steps },
-                  { "memory_count", config.n_memory, k_most_rows },
-                  { "readout_count", config.n_readout, k_most_rows },
                   { "base.block_count", config.base.block_count, k_most_layers },
                   { "base.embedding_length", config.base.embedding_length, k_most_width },
                   { "base.vocab_size", config.base.vocab_size, k_most_tokens } });
@@ -91,6 +88,9 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
         if ((value == 0 && !field.may_be_zero) || value > k_most_width) {
             fail(std::string(field.name) + " is " + std::to_string(value));
         }
+    }
+    if (std::max(config.n_memory, config.n_readout) > k_most_rows) {
+        fail("memory_count and readout_count are above " + std::to_string(k_most_rows));
     }
     format->check(config, origin);
 }
