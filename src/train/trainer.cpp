@@ -373,6 +373,15 @@ void Trainer::validate(const TrainEvents & events) {
                                                 { "valid_exact", score.exact },
                                                 { "valid_n", score.n_examples },
                                                 { "best", shown.is_best } });
+            if (shown.is_best) {
+                // To be tried before the end, which replaces it.
+                TrainOutcome so_far;
+                so_far.k_default = settings_.depth;
+                write_model(
+                    so_far,
+                    { { "valid",
+                        { { "n", score.n_examples }, { "exact", score.exact }, { "update", score.update } } } });
+            }
             events.scored(shown);
         }
     });
@@ -462,19 +471,20 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
     }
     together(ranks_, [&] {
         if (ranks_.is_first()) {
+            if (!outcome.exact.empty()) {
+                folder_.append_metrics(OrderedJson{ { "update", state_.update },
+                                                    { "exact_by_K", outcome.exact },
+                                                    { "k_default", outcome.k_default },
+                                                    { "valid_n", valid_->size() } });
+            }
             write_model(outcome, results);
         }
     });
     return outcome;
 }
 
+// The weights as they are now.
 void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & results) {
-    if (!outcome.exact.empty()) {
-        folder_.append_metrics(OrderedJson{ { "update", state_.update },
-                                            { "exact_by_K", outcome.exact },
-                                            { "k_default", outcome.k_default },
-                                            { "valid_n", valid_->size() } });
-    }
     SavedTexts texts;
     texts.name = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
     texts.train_config  = state_.settings;

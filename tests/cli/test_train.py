@@ -117,9 +117,9 @@ class Runs(Trained):
         for update in range(6, 11):
             self.assertAlmostEqual(weights[update - 1], 0.5 * (10 - update) / 5)
         self.assertTrue(all(line["step_loss"] > 0 for line in updates[:9]))
-        again = run("train", "--config", self.root / "steps" / "config.toml", "--out", self.root / "steps-again")
+        again = run("train", "--config", self.root / "steps" / "config.toml", "--out", self.root / "again" / "steps")
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual((self.root / "steps-again" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
+        self.assertEqual((self.root / "again" / "steps" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
 
     def test_the_control_without_latent_steps(self):
         for method in ("penelope", "coconut"):
