@@ -301,7 +301,7 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "weight_decay", s.model.decay },
         { "beta2", s.model.beta2 },
         { "dropout", s.model.dropout },
-        { "lora", { s.model.lora_rank, s.model.lora_alpha } },
+        { "lora", { s.model.full ? 0 : s.model.lora_rank, s.model.full ? 0.0f : s.model.lora_alpha } },
         { "seed", s.model.seed },
         { "max_length", s.max_length },
         { "skip_long", s.skip_long },

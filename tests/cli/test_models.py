@@ -11,7 +11,9 @@ MODELS = TESTS.parent / "models"
 BASE = MODELS / "weave-1M-Q8_0.gguf"
 SIDECAR = MODELS / "weave-1M-listops-penelope-Q8_0.gguf"
 LORA = MODELS / "weave-1M-listops-cot-lora-F16.gguf"
-PRETRAINED = MODELS / "smollm2-135M-listops-penelope-Q8_0.gguf"
+THREAD = MODELS / "thread-0.6M-Q8_0.gguf"
+THREAD_SIDECAR = MODELS / "thread-0.6M-thread-penelope-Q8_0.gguf"
+THREAD_CONTROL = MODELS / "thread-0.6M-thread-control-Q8_0.gguf"
 
 
 class Models(unittest.TestCase):
@@ -21,9 +23,9 @@ class Models(unittest.TestCase):
         return done.stdout
 
     def test_files_say_what_they_are(self):
-        kinds = {path: json.loads(self.ok("info", path, "--json"))["kind"] for path in (BASE, SIDECAR, LORA, PRETRAINED)}
-        self.assertEqual(list(kinds.values()), ["backbone", "sidecar", "lora", "sidecar"])
-        self.assertLess(sum(path.stat().st_size for path in MODELS.iterdir()), 20 << 20)
+        kinds = {path: json.loads(self.ok("info", path, "--json"))["kind"] for path in (BASE, SIDECAR, LORA, THREAD, THREAD_SIDECAR, THREAD_CONTROL)}
+        self.assertEqual(list(kinds.values()), ["backbone", "sidecar", "lora", "backbone", "sidecar", "sidecar"])
+        self.assertLess(sum(path.stat().st_size for path in MODELS.iterdir()), 8 << 20)
 
     def test_latent_answers_beat_the_guess_and_can_be_read(self):
         with tempfile.TemporaryDirectory() as name:
@@ -35,6 +37,29 @@ class Models(unittest.TestCase):
         self.assertGreater(row["em"], 0.8)
         self.assertGreater(row["parsed"], 0.98)
         self.assertGreater(result["over_guess"]["low"], 0.05)
+
+    def test_a_latent_step_is_an_edge_of_the_thread(self):
+        with tempfile.TemporaryDirectory() as name:
+            data = Path(name) / "data"
+            self.ok("data", "thread", "--out", data, "--seed", 77, "--train", 0, "--valid", 0, "--test", 320)
+
+            def exact(sidecar, *args):
+                result = json.loads(self.ok("eval", "-m", THREAD, "--sidecar", sidecar, "--data", data / "test.jsonl", "--timed", 0, "--batch", 32, "--json", *args))
+                return [row["em"] for row in result["results"]]
+
+            by_steps = exact(THREAD_SIDECAR, "-K", "0-7")
+            control = exact(THREAD_CONTROL)
+            swapped = exact(THREAD_SIDECAR, "-K", "7", "--swap-memory")
+        for fewer, more in zip(by_steps, by_steps[1:]):
+            self.assertGreater(more, fewer + 0.06)
+        self.assertLess(by_steps[0], 0.25)
+        self.assertGreater(by_steps[7], 0.93)
+        self.assertLess(control[0], 0.45)
+        self.assertLess(swapped[0], 0.2)
+
+    def test_the_thread_in_visible_steps(self):
+        self.assertEqual(self.ok("run", "-m", THREAD, "-p", "yK vv oy bL So qD gn xO Lg zv rP DS dE Yq hd Pp cz KK pV BR na Cb RY Vx OO Er ac ?n\n"),
+                         "na\nac\ncz\nzv\nv\n")
 
     def test_visible_steps(self):
         text = self.ok("run", "-m", BASE, "--lora", LORA, "-p", "Evaluate: [MAX 3 [MIN 4 7] 2]")
