@@ -17,8 +17,8 @@ penelope_need("nlohmann-json >= 3.9" nlohmann-json3-dev "${nlohmann_json_FOUND}"
 find_package(tomlplusplus QUIET)
 penelope_need("toml++" libtomlplusplus-dev "${tomlplusplus_FOUND}")
 
-find_package(OpenSSL QUIET COMPONENTS Crypto)
-penelope_need("OpenSSL (libcrypto)" libssl-dev "${OPENSSL_FOUND}")
+find_package(OpenSSL QUIET COMPONENTS Crypto SSL)
+penelope_need("OpenSSL" libssl-dev "${OPENSSL_FOUND}")
 
 find_package(CLI11 2.1 QUIET)
 penelope_need("CLI11 >= 2.1" libcli11-dev "${CLI11_FOUND}")
@@ -37,6 +37,8 @@ if(PKG_CONFIG_FOUND)
   penelope_need("utf8proc" libutf8proc-dev "${UTF8PROC_FOUND}")
   pkg_check_modules(LIBEDIT QUIET IMPORTED_TARGET libedit)
   penelope_need("libedit" libedit-dev "${LIBEDIT_FOUND}")
+  pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+  penelope_need("cpp-httplib" libcpp-httplib-dev "${HTTPLIB_FOUND}")
 endif()
 
 # For training on several processes or machines.
@@ -54,6 +56,8 @@ elseif(NOT mpi STREQUAL "off")
   message(FATAL_ERROR "PENELOPE_MPI is '${PENELOPE_MPI}': expected auto, on or off")
 endif()
 message(STATUS "MPI: ${PENELOPE_HAS_MPI}")
+
+find_package(Threads REQUIRED)
 
 if(missing_names)
   list(JOIN missing_names ", " names)

@@ -13,18 +13,6 @@ double rounded(double value) {
     return std::round(value * 1000.0) / 1000.0;
 }
 
-OrderedJson scores_json(const std::vector<std::vector<TokenScore>> & rows) {
-    OrderedJson out = OrderedJson::array();
-    for (const std::vector<TokenScore> & row : rows) {
-        OrderedJson list = OrderedJson::array();
-        for (const TokenScore & score : row) {
-            list.push_back({ { "token", score.token }, { "text", score.text }, { "logit", score.logit } });
-        }
-        out.push_back(std::move(list));
-    }
-    return out;
-}
-
 } // namespace
 
 OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t seed) {
@@ -43,19 +31,6 @@ OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t s
                  { "prompt_ms", rounded(answer.timings.prompt_ms) },
                  { "decode_ms", rounded(answer.timings.decode_ms) },
                  { "tokens_per_second", rounded(answer.timings.tokens_per_second) } } } };
-}
-
-OrderedJson trace_json(const TraceStep & step) {
-    return { { "t", step.t },
-             { "alpha", step.t == 0 ? OrderedJson(nullptr) : OrderedJson(step.alpha) },
-             { "memory",
-               { { "norm", step.memory_norms },
-                 { "cosine", step.memory_cosines },
-                 { "top", scores_json(step.memory_top) } } },
-             { "readout",
-               { { "norm", step.readout_norms },
-                 { "cosine", step.readout_cosines },
-                 { "top", scores_json(step.readout_top) } } } };
 }
 
 std::string stats_line(const Answer & answer) {

@@ -1,4 +1,4 @@
-// The forms an answer and a latent trace take: JSON objects as scripts rely on them, and a line of figures for people.
+// The forms an answer takes: a JSON object as scripts rely on it, and a line of figures for people.
 #pragma once
 
 #include "base/json.h"
@@ -10,9 +10,6 @@ namespace penelope {
 
 // One answer with "status":"ok".
 OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t seed);
-
-// A line of --trace.
-OrderedJson trace_json(const TraceStep & step);
 
 // "23 prompt tokens | penelope, K = 5 | 46 layer applications | 41.2 ms to the first token | 8 tokens, 95.3 tokens/s"
 // and " | stop" or another finish reason.

@@ -5,6 +5,7 @@ namespace penelope {
 // Each is defined in the file of its name.
 int cmd_run(const Options & options, Terminal & terminal);
 int cmd_chat(const Options & options, Terminal & terminal);
+int cmd_serve(const Options & options, Terminal & terminal);
 int cmd_info(const Options & options, Terminal & terminal);
 int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
@@ -35,6 +36,18 @@ const std::vector<Command> & command_table() {
           "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -sys \"You are brief.\"\n"
           "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n",
           cmd_chat },
+        { "serve", "Answer over HTTP, as OpenAI's API does",
+          "[-m BASE [--sidecar FILE]] [--host 127.0.0.1] [--port 8080] [--slots N] [--api-key KEY]",
+          "Without -m the model that comes with the program. Requests take latent_steps, reasoning_effort, "
+          "latent_trace "
+          "and\n"
+          "cot beside the usual fields; / is a page to try it on. Ctrl-C or SIGTERM lets running answers finish, a "
+          "second\n"
+          "Ctrl-C stops them.\n",
+          "penelope serve\n"
+          "penelope serve -m base.gguf --sidecar listops.gguf --port 9000 --slots 8\n"
+          "penelope serve -m base.gguf --host 0.0.0.0 --api-key-file keys.txt --cert server.pem --key server.key\n",
+          cmd_serve },
         { "info", "Show what a file is, what it fits and how much memory it needs", "FILE [--tensors]",
           "Backbones, LoRAs, sidecars and bundles; with --tensors every tensor too.\n",
           "penelope info model.gguf\n"

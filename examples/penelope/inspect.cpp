@@ -1,6 +1,6 @@
 #include "inspect.h"
 
-#include "answer_output.h"
+#include "infer/trace_json.h"
 
 namespace penelope {
 

@@ -44,6 +44,7 @@ constexpr const char * g_generation = "Generation";
 constexpr const char * g_output     = "Output";
 constexpr const char * g_training   = "Training";
 constexpr const char * g_measuring  = "Measuring";
+constexpr const char * g_serving    = "Serving";
 constexpr const char * g_general    = "General";
 
 } // namespace
@@ -75,17 +76,17 @@ const std::vector<OptionRow> & option_table() {
         { "with", "", argument, "B.jsonl", "", "", g_arguments, "eval", "with --compare: the file to compare with", true },
 
         // Model.
-        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export data",
+        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export data serve",
           "backbone GGUF, or a bundle that holds everything" },
-        { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval",
+        { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval serve",
           "Penelope or Coconut sidecar trained for this backbone" },
-        { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval",
+        { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval serve",
           "LoRA adapter, with its scale (default 1); may be repeated", true },
-        { "insist", "", flag, "", "", "", g_model, "run chat bench eval",
+        { "insist", "", flag, "", "", "", g_model, "run chat bench eval serve",
           "run what the files speak against: a sidecar on changed weights, --cot where it was not trained for" },
-        { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval",
+        { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval serve",
           "rows of context; 0: the smaller of 4096 and the model's own" },
-        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval",
+        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval serve",
           "storage of keys and values" },
 
         // Prompt.
@@ -106,20 +107,37 @@ const std::vector<OptionRow> & option_table() {
           "when the trajectory has settled" },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "chat",
           "latent steps, 0 to the sidecar's k_max (default: its k_default); auto stops when the trajectory has settled" },
+        { "latent-steps", "-K", integer, "N", "", "0..", g_generation, "serve",
+          "latent steps of requests that do not say, 0 to the sidecar's k_max (default: its k_default)" },
         { "watch", "", flag, "", "", "", g_generation, "run chat",
           "show after every latent step the tokens its states are nearest to, on stderr" },
-        { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "run chat",
+        { "predict", "-n --n-predict", integer, "N", "-1", "-1..", g_generation, "run chat serve",
           "new tokens at most; -1: until the model stops or the context is full" },
-        { "temp", "--temperature", number, "T", "0", "0..", g_generation, "run chat", "temperature; 0 is greedy" },
-        { "top-k", "", integer, "K", "40", "0..", g_generation, "run chat", "sample among the K best tokens; 0: all" },
-        { "top-p", "", number, "P", "0.95", "0..1", g_generation, "run chat",
+        { "temp", "--temperature", number, "T", "0", "0..", g_generation, "run chat serve", "temperature; 0 is greedy" },
+        { "top-k", "", integer, "K", "40", "0..", g_generation, "run chat serve", "sample among the K best tokens; 0: all" },
+        { "top-p", "", number, "P", "0.95", "0..1", g_generation, "run chat serve",
           "sample among the best tokens that hold this much probability; 1: all" },
-        { "min-p", "", number, "P", "0.05", "0..1", g_generation, "run chat",
+        { "min-p", "", number, "P", "0.05", "0..1", g_generation, "run chat serve",
           "leave out tokens below this fraction of the best one's probability; 0: none" },
-        { "seed", "-s", integer, "S", "0", "0..", g_generation, "run chat", "seed of the sampler" },
+        { "seed", "-s", integer, "S", "0", "0..", g_generation, "run chat serve", "seed of the sampler" },
+
+        // Serving.
+        { "host", "", text, "ADDRESS", "127.0.0.1", "", g_serving, "serve", "address to listen on; others than this machine's own need a key" },
+        { "port", "", integer, "N", "8080", "0..65535", g_serving, "serve", "port; 0: any that is free" },
+        { "slots", "-np --parallel", integer, "N", "4", "1..256", g_serving, "serve", "answers written side by side; each has a context of its own" },
+        { "queue", "", integer, "N", "64", "1..65536", g_serving, "serve", "answers that may wait for a slot; beyond it 503" },
+        { "api-key", "", text, "KEY,...", "", "", g_serving, "serve", "keys that open the service; without one it is open", true },
+        { "api-key-file", "", text, "FILE", "", "", g_serving, "serve", "keys, one a line" },
+        { "cert", "--ssl-cert-file", text, "FILE.pem", "", "", g_serving, "serve", "certificate chain, for TLS" },
+        { "key", "--ssl-key-file", text, "FILE.pem", "", "", g_serving, "serve", "private key of the certificate" },
+        { "cors-origin", "", text, "ORIGIN", "", "", g_serving, "serve", "web pages of this origin may ask, * for all; may be repeated (default: none)", true },
+        { "connections", "", integer, "N", "64", "1..4096", g_serving, "serve", "open connections at most; beyond it 503" },
+        { "max-body", "", integer, "KIB", "1024", "1..1048576", g_serving, "serve", "largest request in KiB; beyond it 413" },
+        { "request-time", "", integer, "SECONDS", "20", "1..3600", g_serving, "serve", "longest time for a request to arrive whole; slower clients are dropped" },
+        { "timeout", "", integer, "SECONDS", "600", "1..86400", g_serving, "serve", "longest time for an answer, waiting included; beyond it 504" },
 
         // Output of run.
-        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval train report", "print JSON on stdout, errors included" },
+        { "json", "", flag, "", "", "", g_output, "run chat info convert quantize export data bench eval train report serve", "print JSON on stdout, errors included" },
         { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
           "write a line per latent step: norms, cosines, alpha, the top tokens of each state" },
         { "dump", "", text, "FILE.safetensors", "", "", g_output, "run",

@@ -19,8 +19,8 @@ enum class OptionKind {
 };
 
 // The headings of help, from the top of the page.
-constexpr const char * option_groups_in_order[] = { "Arguments",  "Model",     "Prompt", "Data",   "Training",
-                                                    "Generation", "Measuring", "Output", "General" };
+constexpr const char * option_groups_in_order[] = { "Arguments",  "Model",   "Prompt",    "Data",   "Training",
+                                                    "Generation", "Serving", "Measuring", "Output", "General" };
 
 struct OptionRow {
     const char * name; // long name without dashes: the flag, the config key and, as PENELOPE_<NAME>, the variable

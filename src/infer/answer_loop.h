@@ -2,12 +2,10 @@
 // the validation of a training go through it.
 #pragma once
 
-#include "infer/session.h"
+#include "infer/growing_answer.h"
 #include "method/method.h"
 
 namespace penelope {
-
-class Tokenizer;
 
 class AnswerLoop {
   public:
@@ -15,7 +13,7 @@ class AnswerLoop {
     // every token.
     AnswerLoop(Context & context, const Tokenizer & tokenizer, int n_vocab, std::function<void()> not_finite,
                std::function<bool()> cancelled)
-        : context_(context), tokenizer_(tokenizer), n_vocab_(n_vocab), not_finite_(std::move(not_finite)),
+        : context_(context), facts_{ tokenizer, n_vocab, context.n_rows(), std::move(not_finite) },
           cancelled_(std::move(cancelled)) {}
 
     // Goes on from a filled context. blanks: one answer per sequence, with what is known of it so far.
@@ -23,14 +21,8 @@ class AnswerLoop {
                             const TokenCallback & on_token = {});
 
   private:
-    struct Growing;
-    void take_token(Growing & one, const float * logits, const GenerateOptions & wanted,
-                    const TokenCallback & on_token);
-
     Context &             context_;
-    const Tokenizer &     tokenizer_;
-    int                   n_vocab_;
-    std::function<void()> not_finite_;
+    AnswerFacts           facts_;
     std::function<bool()> cancelled_;
 };
 

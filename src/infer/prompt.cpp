@@ -8,7 +8,8 @@
 
 namespace penelope {
 
-std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form) {
+std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form,
+                                   ControlTokens control) {
     if (text.empty()) {
         throw Error(ErrorKind::usage, "prompt: it is empty", "give a question or a text to continue");
     }
@@ -21,7 +22,7 @@ std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & te
         // A question is data: it was tokenized as plain text in training.
         return engine.tokenizer().encode(prompt_text(engine.wording()->prompt_template, text), options);
     }
-    options.parse_special = true;
+    options.parse_special = control == ControlTokens::read;
     return engine.tokenizer().encode(text, options);
 }
 

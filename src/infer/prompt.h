@@ -12,10 +12,14 @@ namespace penelope {
 
 enum class PromptForm {
     templated, // through the prompt template of the model's files; as raw where they have none
-    raw,       // as it stands; control tokens written out in the text are understood
+    raw,       // as it stands
 };
 
+// Whether control tokens written out in a raw text are such. Text of strangers must not be able to speak for the template.
+enum class ControlTokens { read, as_text };
+
 // Throws Error(usage) for an empty text.
-std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form);
+std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form,
+                                   ControlTokens control = ControlTokens::read);
 
 } // namespace penelope

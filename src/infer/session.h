@@ -31,12 +31,14 @@ struct SessionOptions {
 constexpr int kAutoSteps = -2;
 
 struct GenerateOptions {
-    std::string     method;         // see Engine::method
-    int             n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
-    float           settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
-    int             n_predict = -1; // new tokens at most; -1: until the context is full
-    SamplingOptions sampling;
-    bool            ignore_end = false; // go on to n_predict whatever comes, for measuring
+    std::string              method;         // see Engine::method
+    int                      n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
+    float                    settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
+    int                      n_predict = -1; // new tokens at most; -1: until the context is full
+    SamplingOptions          sampling;
+    bool                     ignore_end = false; // go on to n_predict whatever comes, for measuring
+    std::vector<std::string> stop;               // the answer ends before the first of these
+    int                      n_logprobs = -1; // keep the probability of each token and of so many best ones; -1: none
 };
 
 struct Timings {
@@ -44,6 +46,12 @@ struct Timings {
     double prompt_ms = 0; // everything before the first answer token; of prompts side by side, its share by length
     double decode_ms = 0;
     double tokens_per_second = 0; // answer tokens over decode_ms
+};
+
+// A token and the natural logarithm of its probability.
+struct TokenLogprob {
+    int32_t token;
+    float   logprob;
 };
 
 enum class FinishReason { stop, length, cancelled };
@@ -60,6 +68,8 @@ struct Answer {
     int                  n_steps = 0; // K as used
     int     layer_applications   = 0; // sequential, before the first answer token, counted in the executed graphs
     Timings timings;
+    std::vector<std::vector<TokenLogprob>> logprobs; // for each token: itself, then the best ones; only when asked for
+    std::string                            stopped_by; // the stop string that ended the answer, "" for none
 };
 
 // Called with each piece of text that is whole in UTF-8 (may be empty) and the token that completed it. False stops.

@@ -117,8 +117,13 @@ std::vector<std::vector<float>> prefill(Context & context, const std::vector<Pro
 std::vector<std::vector<float>> decode(Context & context, const std::vector<NextToken> & tokens) {
     std::vector<Stretch> stretches;
     std::vector<int32_t> ids;
+    int                  last = 0;
     for (const NextToken & next : tokens) {
-        const int n_kv = std::min((next.row / kDecodeBucket + 1) * kDecodeBucket, context.n_rows());
+        last = std::max(last, next.row);
+    }
+    // All look as far as the longest: sequences that grow side by side then share a graph until one joins or leaves.
+    const int n_kv = std::min((last / kDecodeBucket + 1) * kDecodeBucket, context.n_rows());
+    for (const NextToken & next : tokens) {
         stretches.push_back({ next.stream, next.row, 1, n_kv, 1 });
         ids.push_back(next.token);
     }

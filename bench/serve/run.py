@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""The service under load, beside llama-server of the same archive.
+
+  bench/serve/run.py peer MODEL.gguf      tokens/s and time to the first token with 1, 4, 8 and 16 clients, the two servers in turns
+  bench/serve/run.py latent               answers/s of the model in the box with mixed K, 1 and 16 clients
+  bench/serve/run.py soak [-n 10000]      many requests, a third cut off by the client: answers, memory, loss
+
+Both servers run on 127.0.0.1 with as many slots as there are clients. Every client streams; the first event with text ends the
+time to the first token. Prints Markdown.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WORDS = "the sea was calm and a small boat went out to look for birds that nobody had seen before in this part of the world".split()
+
+
+def fetched(what):
+    return Path(subprocess.run([sys.executable, ROOT / "ggml" / "fetch", "--path", what], capture_output=True, text=True, check=True).stdout.strip())
+
+
+class Server:
+    def __init__(self, command, port):
+        self.port = port
+        self.process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", "/health")
+                if connection.getresponse().status == 200:
+                    return
+            except OSError:
+                pass
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise SystemExit(f"{command[0]} does not start")
+            time.sleep(0.2)
+
+    def memory(self):
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def penelope(args, clients, port, *model):
+    return Server([args.penelope, "serve", *model, "--port", port, "--slots", clients, "-t", args.threads, "-c", 1024,
+                   "--connections", 256, "--queue", 1024], port)
+
+
+def llama_server(args, clients, port, model):
+    return Server([args.llama_server, "-m", model, "--port", port, "-np", clients, "-t", args.threads, "-c", 1024 * clients,
+                   "--no-webui", "--cache-ram", 0], port)
+
+
+def stream(port, body, cut_after=None):
+    """Time to the first text, tokens, text; cut_after closes the connection after so many events."""
+    start = time.monotonic()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    first, n, text = None, 0, ""
+    try:
+        connection.request("POST", "/v1/completions", json.dumps({**body, "stream": True}), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            return None, 0, f"status {answer.status}"
+        for line in answer:
+            if not line.startswith(b"data: ") or line.startswith(b"data: [DONE]"):
+                continue
+            event = json.loads(line[6:])
+            if event.get("choices") and event["choices"][0].get("text"):
+                first = first or time.monotonic() - start
+                n += 1
+                text += event["choices"][0]["text"]
+                if cut_after and n >= cut_after:
+                    return first, n, None
+        return first, n, text
+    finally:
+        connection.close()
+
+
+def load(port, bodies, clients):
+    """All bodies through so many clients; seconds in all, times to the first token, tokens."""
+    waiting, results, lock = list(enumerate(bodies)), [None] * len(bodies), threading.Lock()
+
+    def client():
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                index, body = waiting.pop(0)
+            results[index] = stream(port, body)
+
+    start = time.monotonic()
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.monotonic() - start, results
+
+
+def percentile(values, p):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(p * len(values)))]
+
+
+def peer(args):
+    print("| clients | tokens/s, penelope | llama-server | ratio | first token, median ms | llama-server | ratio | 95th percentile ms | llama-server | ratio |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for clients in args.clients:
+        figures = {"penelope": [], "llama": []}
+        for turn in range(args.rounds):
+            rng = random.Random(turn)
+            bodies = [{"prompt": " ".join(rng.choices(WORDS, k=rng.randint(20, 60))), "max_tokens": args.tokens, "temperature": 0,
+                       "ignore_eos": True} for _ in range(max(4, 2 * clients))]
+            for name, start in (("penelope", lambda: penelope(args, clients, 18180, "-m", args.model)),
+                                ("llama", lambda: llama_server(args, clients, 18181, args.model))):
+                with start() as server:
+                    load(server.port, bodies[:1], 1)  # warm
+                    seconds, results = load(server.port, bodies, clients)
+                    figures[name].append((sum(r[1] for r in results) / seconds, percentile([r[0] for r in results], .5) * 1000,
+                                          percentile([r[0] for r in results], .95) * 1000))
+        ours, theirs = ([statistics.median(f[i] for f in figures[name]) for i in range(3)] for name in ("penelope", "llama"))
+        cells = [f"{clients}"]
+        for a, b in zip(ours, theirs):
+            cells += [f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def questions(n, seed=0):
+    rng = random.Random(seed)
+
+    def expression(depth):
+        parts = [expression(depth - 1) if depth > 1 and i == 0 else str(rng.randint(0, 9)) for i in range(rng.randint(2, 4))]
+        return f"[{rng.choice(['MAX', 'MIN', 'MED'])} {' '.join(parts)}]"
+
+    return ["Evaluate: " + expression(rng.randint(1, 4)) for _ in range(n)]
+
+
+def box_props(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/props")
+    return json.loads(connection.getresponse().read())
+
+
+def latent(args):
+    print("| clients | answers/s | first token, median ms | 95th percentile ms |\n|---|---|---|---|")
+    rates = {}
+    for turn in range(args.rounds):
+        for clients in (1, 16):
+            with penelope(args, 16, 18180) as server:
+                deepest = box_props(server.port)["latent_steps"]["max"]
+                bodies = [{"prompt": q, "max_tokens": 16, "latent_steps": i % (deepest + 1)} for i, q in enumerate(questions(args.n or 200, turn))]
+                load(server.port, bodies[:8], 1)
+                seconds, results = load(server.port, bodies, clients)
+                rates.setdefault(clients, []).append((len(bodies) / seconds, percentile([r[0] for r in results], .5) * 1000,
+                                                      percentile([r[0] for r in results], .95) * 1000))
+    for clients, figures in rates.items():
+        print(f"| {clients} | " + " | ".join(f"{statistics.median(f[i] for f in figures):.1f}" for i in range(3)) + " |")
+    print(f"\n16 clients get {statistics.median(f[0] for f in rates[16]) / statistics.median(f[0] for f in rates[1]):.2f} times the answers/s of one.")
+
+
+def soak(args):
+    n, texts = args.n or 10000, questions(64)
+    with penelope(args, 8, 18180) as server:
+        deepest = box_props(server.port)["latent_steps"]["max"]
+        expected = {(q, k): stream(server.port, {"prompt": q, "max_tokens": 16, "latent_steps": k})[2] for q in texts for k in range(deepest + 1)}
+        before, start = server.memory(), time.monotonic()
+        counts, lock, left = {"right": 0, "wrong": 0, "cut": 0, "lost": 0}, threading.Lock(), [n]
+
+        def client(seed):
+            rng = random.Random(seed)
+            while True:
+                with lock:
+                    if left[0] == 0:
+                        return
+                    left[0] -= 1
+                q, k, cut = rng.choice(texts), rng.randint(0, deepest), rng.random() < 1 / 3
+                try:
+                    first, _, text = stream(server.port, {"prompt": q, "max_tokens": 16, "latent_steps": k}, cut_after=1 if cut else None)
+                    kind = "cut" if text is None else "right" if text == expected[q, k] else "wrong"
+                except OSError:
+                    kind = "lost"
+                with lock:
+                    counts[kind] += 1
+
+        threads = [threading.Thread(target=client, args=(seed,)) for seed in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print(f"{n} requests in {time.monotonic() - start:.0f} s: {counts}; memory {before:.1f} MiB before, {server.memory():.1f} MiB after")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["peer", "latent", "soak"])
+    parser.add_argument("model", nargs="?", help="for peer: a GGUF file")
+    parser.add_argument("--penelope", default=ROOT / "build" / "release" / "bin" / "penelope")
+    parser.add_argument("--llama-server", default=None)
+    parser.add_argument("--clients", type=lambda t: [int(x) for x in t.split(",")], default=[1, 4, 8, 16])
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("-n", type=int, default=0)
+    args = parser.parse_args()
+    if args.what == "peer":
+        if not args.model:
+            parser.error("peer needs a model")
+        if not args.llama_server:
+            args.llama_server = fetched("llama.cpp").parent / "llama.cpp-build" / "bin" / "llama-server"
+        if not Path(args.llama_server).exists():
+            parser.error(f"{args.llama_server} is not there: build it from the tree `ggml/fetch llama.cpp` gives")
+    {"peer": peer, "latent": latent, "soak": soak}[args.what](args)
+
+
+if __name__ == "__main__":
+    main()

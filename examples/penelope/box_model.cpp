@@ -1,0 +1,86 @@
+#include "box_model.h"
+
+#include "base/error.h"
+#include "gguf/reader.h"
+#include "latent/sidecar.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+namespace penelope {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> gguf_files(const fs::path & folder) {
+    std::vector<fs::path> files;
+    std::error_code       ignored;
+    for (const auto & entry : fs::directory_iterator(folder, ignored)) {
+        if (entry.path().extension() == ".gguf") {
+            files.push_back(entry.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+bool fits(const SidecarConfig & sidecar, const GgufReader & base) {
+    try {
+        check_base(sidecar, read_base_facts(base));
+        return true;
+    } catch (const Error &) {
+        return false;
+    }
+}
+
+// The first pair that fits; a task that shows its steps goes first, controls come last.
+BoxModel pair_in(const fs::path & folder) {
+    std::vector<fs::path> bases, sidecars;
+    for (const fs::path & path : gguf_files(folder)) {
+        const GgufReader file = GgufReader::open(path.string());
+        if (is_sidecar(file)) {
+            sidecars.push_back(path);
+        } else if (file.find_str("general.type").value_or("model") == "model") {
+            bases.push_back(path);
+        }
+    }
+    const auto rank = [](const fs::path & path) {
+        const std::string name = path.filename().string();
+        return name.find("control") != std::string::npos ? 2 : name.find("thread") != std::string::npos ? 0 : 1;
+    };
+    std::stable_sort(sidecars.begin(), sidecars.end(),
+                     [&](const auto & a, const auto & b) { return rank(a) < rank(b); });
+    for (const fs::path & sidecar : sidecars) {
+        const SidecarConfig config = read_sidecar_config(GgufReader::open(sidecar.string()));
+        for (const fs::path & base : bases) {
+            if (fits(config, GgufReader::open(base.string()))) {
+                return { base.string(), sidecar.string() };
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+BoxModel find_box_model() {
+    std::error_code ignored;
+    const fs::path  program = fs::read_symlink("/proc/self/exe", ignored);
+    for (fs::path folder = program.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+        for (const fs::path & place : { folder / "models", folder / "share" / "penelope" / "models" }) {
+            const BoxModel found = pair_in(place);
+            if (!found.base.empty()) {
+                return found;
+            }
+        }
+        if (folder == folder.root_path()) {
+            break;
+        }
+    }
+    throw Error(ErrorKind::not_found, "model: none was given, and none came with the program",
+                "give one with -m BASE.gguf [--sidecar FILE.gguf]");
+}
+
+} // namespace penelope

@@ -1,0 +1,119 @@
+// penelope serve: answers over HTTP until Ctrl-C.
+#include "box_model.h"
+#include "commands.h"
+#include "interrupt.h"
+#include "model_setup.h"
+#include "output.h"
+
+#include "base/format.h"
+#include "base/json.h"
+#include "serve/server.h"
+
+namespace penelope {
+
+namespace {
+
+bool is_loopback(const std::string & host) {
+    return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+ServerOptions server_options(const Options & options) {
+    ServerOptions server;
+    server.listen.host                 = options.text("host");
+    server.listen.port                 = static_cast<int>(options.integer("port"));
+    server.listen.cert                 = options.text("cert");
+    server.listen.key                  = options.text("key");
+    server.listen.n_connections        = static_cast<int>(options.integer("connections"));
+    server.listen.limits.request_bytes = static_cast<size_t>(options.integer("max-body")) << 10;
+    server.listen.limits.request       = std::chrono::seconds(options.integer("request-time"));
+    if (server.listen.cert.empty() != server.listen.key.empty()) {
+        throw UsageError("--cert, --key: TLS needs both", "give the certificate and its private key as PEM files");
+    }
+
+    ServiceOptions & service = server.service;
+    for (const std::string & value : options.list("api-key")) {
+        for (const std::string & key : split(value, ',')) {
+            if (!key.empty()) {
+                service.api_keys.push_back(key);
+            }
+        }
+    }
+    if (options.given("api-key-file")) {
+        const std::vector<std::string> more = read_key_file(options.text("api-key-file"));
+        service.api_keys.insert(service.api_keys.end(), more.begin(), more.end());
+    }
+    if (!is_loopback(server.listen.host) && service.api_keys.empty()) {
+        throw UsageError("--host " + server.listen.host + ": others can reach this address, and there is no key",
+                         "add --api-key KEY or --api-key-file FILE");
+    }
+    if (is_loopback(server.listen.host)) {
+        service.hosts = { "localhost", "127.0.0.1", "[::1]", server.listen.host };
+    }
+    service.origins            = options.list("cors-origin");
+    service.time               = std::chrono::seconds(options.integer("timeout"));
+    service.defaults.sampling  = sampling_options(options);
+    service.defaults.n_predict = static_cast<int>(std::min<int64_t>(options.integer("predict"), INT32_MAX));
+    if (options.given("latent-steps")) {
+        service.defaults.n_steps = static_cast<int>(options.integer("latent-steps"));
+    }
+    service.seed_given = options.given("seed");
+    service.insist     = options.flag("insist");
+
+    server.worker.session = session_options(options, static_cast<int>(options.integer("slots")));
+    server.worker.n_queue = static_cast<int>(options.integer("queue"));
+    return server;
+}
+
+Options with_box_model(Options options) {
+    if (options.given("sidecar")) {
+        options.required("model"); // throws: it belongs to a backbone
+    }
+    const BoxModel box = find_box_model();
+    for (const OptionRow * row : command_options("serve")) {
+        const std::string name = row->name;
+        if (name == "model" || name == "sidecar") {
+            options.set(*row, { name == "model" ? box.base : box.sidecar }, OptionSource::flag, "");
+        }
+    }
+    return options;
+}
+
+// The first press lets running answers finish, a second one stops them.
+void serve_until_interrupted(Server & server, Terminal & terminal) {
+    constexpr std::chrono::milliseconds turn(100);
+    while (interrupt_count() == 0) {
+        std::this_thread::sleep_for(turn);
+    }
+    terminal.note("finishing the answers that are running; Ctrl-C again stops them");
+    server.close();
+    while (interrupt_count() < 2 && !server.wait_idle(turn)) {
+    }
+}
+
+} // namespace
+
+int cmd_serve(const Options & options, Terminal & terminal) {
+    const ServerOptions server_setup = server_options(options);
+    check_sampling(server_setup.service.defaults.sampling);
+    const std::shared_ptr<const Engine> engine =
+        load_engine(options.given("model") ? options : with_box_model(options), terminal);
+    check_way(*engine, "", server_setup.service.defaults.n_steps, options.flag("insist"));
+
+    Server              server(engine, server_setup);
+    const InterruptHold hold(InterruptHold::all_signals);
+    server.start();
+    if (options.flag("json")) {
+        terminal.line(dump_json(OrderedJson{ { "status", "ok" },
+                                             { "address", server.address() },
+                                             { "model", engine->name() },
+                                             { "slots", server.session_options().n_streams },
+                                             { "n_ctx", server.session_options().n_ctx } }));
+    } else {
+        terminal.line(engine->name() + " at " + server.address());
+    }
+    serve_until_interrupted(server, terminal);
+    server.stop();
+    return 0;
+}
+
+} // namespace penelope

@@ -1,0 +1,92 @@
+#include "infer/growing_answer.h"
+
+#include "gguf/finite.h"
+#include "text/tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace penelope {
+
+namespace {
+
+// The chosen token first, then the n best; natural logarithms of probabilities at temperature 1.
+std::vector<TokenLogprob> token_logprobs(const float * logits, int n_vocab, int32_t chosen, int n) {
+    const float best = *std::max_element(logits, logits + n_vocab);
+    double      sum  = 0.0;
+    for (int i = 0; i < n_vocab; i++) {
+        sum += std::exp(double(logits[i] - best));
+    }
+    const double total  = double(best) + std::log(sum);
+    const auto   scored = [&](int32_t id) { return TokenLogprob{ id, float(double(logits[id]) - total) }; };
+    std::vector<TokenLogprob> scores{ scored(chosen) };
+    std::vector<int32_t>      ids(static_cast<size_t>(n_vocab));
+    std::iota(ids.begin(), ids.end(), 0);
+    n = std::min(n, n_vocab);
+    std::partial_sort(ids.begin(), ids.begin() + n, ids.end(),
+                      [&](int32_t a, int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
+    for (int i = 0; i < n; i++) {
+        scores.push_back(scored(ids[size_t(i)]));
+    }
+    return scores;
+}
+
+} // namespace
+
+GrowingAnswer::GrowingAnswer(const AnswerFacts & facts, const GenerateOptions & options, int row, Answer blank)
+    : facts_(facts), options_(options), row_(row - 1), answer_(std::move(blank)), sampler_(options.sampling),
+      text_(facts.tokenizer), stops_(options.stop) {
+    if (options.n_predict == 0) {
+        end(FinishReason::length);
+    }
+}
+
+std::string GrowingAnswer::take(const float * logits) {
+    const int n_vocab = facts_.n_vocab;
+    if (!all_finite(logits, size_t(n_vocab))) {
+        facts_.not_finite();
+    }
+    const int32_t token = sampler_.sample(logits, n_vocab);
+    answer_.tokens.push_back(token);
+    row_++;
+    if (options_.n_logprobs >= 0) {
+        answer_.logprobs.push_back(token_logprobs(logits, n_vocab, token, options_.n_logprobs));
+    }
+
+    if (!options_.ignore_end && facts_.tokenizer.is_end_of_generation(token)) {
+        return end(FinishReason::stop);
+    }
+    std::string piece = stops_.feed(token < facts_.tokenizer.n_vocab() ? text_.feed(token) : "");
+    answer_.text += piece;
+    if (stops_.hit()) {
+        answer_.stopped_by = stops_.found();
+        return piece + end(FinishReason::stop);
+    }
+    const bool enough = options_.n_predict >= 0 && int(answer_.tokens.size()) >= options_.n_predict;
+    if (enough || row_ >= facts_.n_ctx) {
+        piece += end(FinishReason::length);
+    }
+    return piece;
+}
+
+std::string GrowingAnswer::end(FinishReason reason) {
+    if (done_) {
+        return "";
+    }
+    done_                        = true;
+    answer_.finish_reason        = reason;
+    const std::string unfinished = stops_.hit() ? "" : stops_.feed(text_.flush());
+    const std::string rest       = unfinished + stops_.flush();
+    answer_.text += rest;
+    return rest;
+}
+
+void set_decode_time(Answer & answer, double ms) {
+    answer.timings.decode_ms = ms;
+    // The first token comes with the prompt; decoding made the others.
+    const size_t n                   = answer.tokens.size();
+    answer.timings.tokens_per_second = ms > 0 && n > 1 ? double(n - 1) * 1000.0 / ms : 0.0;
+}
+
+} // namespace penelope

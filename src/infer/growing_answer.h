@@ -1,0 +1,50 @@
+// One answer while it grows: draws a token from each row of logits, turns tokens into text, and knows when it is complete.
+// The loop of sessions and the worker of the server share it.
+#pragma once
+
+#include "infer/session.h"
+#include "text/stop_strings.h"
+#include "text/stream_decoder.h"
+
+namespace penelope {
+
+// What all answers of a model share. Everything outlives the answers.
+struct AnswerFacts {
+    const Tokenizer &     tokenizer;
+    int                   n_vocab;    // of the logits
+    int                   n_ctx;      // rows of the context
+    std::function<void()> not_finite; // called when a row of logits is not finite; must throw
+};
+
+class GrowingAnswer {
+  public:
+    // row: the place the first token takes. blank: what is known of the answer so far.
+    GrowingAnswer(const AnswerFacts & facts, const GenerateOptions & options, int row, Answer blank);
+
+    // Takes the next token and gives the text that is certain with it. logits: n_vocab values.
+    std::string take(const float * logits);
+    // Ends the answer where it is and gives the text that was waiting.
+    std::string end(FinishReason reason);
+
+    bool    done() const { return done_; }
+    int     row() const { return row_; } // the place of the last token taken
+    int32_t last_token() const { return answer_.tokens.back(); }
+
+    const Answer & answer() const { return answer_; }
+    Answer &       answer() { return answer_; }
+
+  private:
+    const AnswerFacts & facts_;
+    GenerateOptions     options_;
+    int                 row_; // one before the first token's until it is taken
+    Answer              answer_;
+    Sampler             sampler_;
+    StreamDecoder       text_;
+    StopStrings         stops_;
+    bool                done_ = false;
+};
+
+// decode_ms, and the rate that follows from it.
+void set_decode_time(Answer & answer, double ms);
+
+} // namespace penelope

@@ -1,0 +1,192 @@
+#include "serve/ask.h"
+
+#include "infer/prompt.h"
+#include "latent/sidecar.h"
+
+#include <random>
+
+namespace penelope {
+
+namespace {
+
+constexpr int    kMostAnswers  = 16;
+constexpr size_t kMostStops    = 16;
+constexpr size_t kLongestStop  = 1024;
+constexpr size_t kMostMessages = 4096;
+
+void read_sampling(const Service & service, Ask & ask, const Fields & fields) {
+    SamplingOptions & s = ask.job->generate.sampling;
+    s.temperature       = float(fields.number("temperature", 0, 100).value_or(double(s.temperature)));
+    s.top_k             = int(fields.integer("top_k", 0, INT32_MAX).value_or(s.top_k));
+    s.top_p             = float(fields.number("top_p", 0, 1).value_or(double(s.top_p)));
+    s.min_p             = float(fields.number("min_p", 0, 1).value_or(double(s.min_p)));
+    if (s.top_p <= 0) {
+        fields.fail("top_p", "expected a number above 0");
+    }
+    if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX)) {
+        s.seed = uint64_t(*seed);
+    } else if (!service.options.seed_given && s.temperature > 0) {
+        std::random_device device;
+        s.seed = device();
+    }
+}
+
+// The explicit number wins over the effort. `reasoning` may be an object of Responses or absent.
+void read_latent(const Service & service, Ask & ask, const Fields & fields) {
+    GenerateOptions & g   = ask.job->generate;
+    const bool        cot = fields.boolean("cot").value_or(false);
+    if (cot && !service.has_visible_steps()) {
+        fields.fail("cot", "this model does not write visible steps");
+    }
+    if (cot) {
+        g.method  = "cot";
+        g.n_steps = -1; // the server's default is for latent steps
+    }
+    const Method & method = service.engine().method(g.method);
+    const auto     reasoning =
+        fields.find("reasoning") && fields.find("reasoning")->is_object() ? fields.object("reasoning") : std::nullopt;
+    auto steps = fields.integer("latent_steps", 0, INT32_MAX);
+    if (!steps && reasoning) {
+        steps = reasoning->integer("latent_steps", 0, INT32_MAX);
+    }
+    if (steps && *steps > method.max_steps()) {
+        fields.fail("latent_steps", std::to_string(*steps) + " is too many: " + method.name() + " takes 0 to " +
+                                        std::to_string(method.max_steps()));
+    }
+    auto effort = fields.text("reasoning_effort");
+    if (!effort && reasoning) {
+        effort = reasoning->text("effort");
+    }
+    if (!steps && effort) {
+        bool known = false;
+        for (const EffortRow & row : effort_table(method)) {
+            if (*effort == row.effort) {
+                known = true;
+                steps = row.n_steps;
+            }
+        }
+        if (!known) {
+            fields.fail("reasoning_effort", "expected none, minimal, low, medium, high, xhigh or max");
+        }
+        if (method.max_steps() == 0 && !cot) {
+            ask.warnings.push_back("reasoning_effort: this model takes no latent steps");
+        }
+    }
+    g.n_steps = steps ? int(*steps) : g.n_steps >= 0 ? g.n_steps : method.default_steps();
+    g.method  = method.name();
+    if (reasoning && (reasoning->has("max_tokens") || reasoning->has("budget_tokens"))) {
+        ask.warnings.push_back("reasoning: token budgets mean nothing to latent steps; use latent_steps");
+    }
+    ask.job->traces = fields.boolean("latent_trace").value_or(false);
+    if (ask.job->traces && method.max_steps() == 0) {
+        ask.warnings.push_back("latent_trace: there are no latent steps to show");
+        ask.job->traces = false;
+    }
+}
+
+std::string content_text(const Fields & message) {
+    const Json * content = message.find("content");
+    if (!content) {
+        return "";
+    }
+    if (content->is_string()) {
+        return content->get<std::string>();
+    }
+    if (!content->is_array()) {
+        message.fail("content", "expected a string or a list of parts");
+    }
+    std::string text;
+    for (const Json & one : *content) {
+        const Fields      part(one, "content.");
+        const std::string type = part.text("type").value_or("text");
+        if (type != "text" && type != "input_text" && type != "output_text") {
+            part.fail("type", "only text is understood");
+        }
+        text += part.text("text").value_or("");
+    }
+    return text;
+}
+
+} // namespace
+
+void refuse_fields(const Fields & fields, const std::vector<std::string> & names) {
+    for (const std::string & name : names) {
+        const Json * value = fields.find(name);
+        const bool   idle  = !value || (value->is_number() && value->get<double>() == 0) ||
+                          (value->is_boolean() && !value->get<bool>()) || value->empty();
+        if (!idle) {
+            fields.fail(name, "not supported");
+        }
+    }
+}
+
+void read_token_limit(Ask & ask, const Fields & fields, const std::vector<std::string> & names) {
+    for (const std::string & name : names) {
+        if (const auto n = fields.integer(name, -1, INT32_MAX)) {
+            ask.job->generate.n_predict = int(*n);
+            return;
+        }
+    }
+}
+
+Ask read_ask(const Service & service, const Fields & fields) {
+    Ask   ask;
+    Job & job    = *ask.job;
+    job.generate = service.options.defaults;
+    job.deadline = std::chrono::steady_clock::now() + service.options.time;
+    refuse_fields(fields, { "frequency_penalty", "presence_penalty", "logit_bias", "tools", "functions", "audio" });
+    read_sampling(service, ask, fields);
+    read_latent(service, ask, fields);
+    job.generate.stop       = fields.texts("stop", kMostStops, kLongestStop);
+    job.generate.ignore_end = fields.boolean("ignore_eos").value_or(false);
+    job.n_answers           = int(fields.integer("n", 1, kMostAnswers).value_or(1));
+    ask.stream              = fields.boolean("stream").value_or(false);
+    if (const auto options = fields.object("stream_options")) {
+        ask.include_usage = options->boolean("include_usage").value_or(false);
+    }
+    return ask;
+}
+
+std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name) {
+    const Json * list = fields.find(name);
+    if (!list || !list->is_array() || list->empty()) {
+        fields.fail(name, "expected a list of messages");
+    }
+    if (list->size() > kMostMessages) {
+        fields.fail(name, "more than " + std::to_string(kMostMessages) + " messages");
+    }
+    std::vector<ChatMessage> messages;
+    for (const Json & one : *list) {
+        const Fields message(one, name + "[" + std::to_string(messages.size()) + "].");
+        std::string  role = message.text("role").value_or("");
+        role              = role == "developer" ? "system" : role;
+        if (role != "system" && role != "user" && role != "assistant") {
+            message.fail("role", "expected system, user or assistant");
+        }
+        messages.push_back({ role, content_text(message) });
+    }
+    return messages;
+}
+
+void set_text_prompt(const Service & service, Ask & ask, const std::string & text) {
+    ask.job->prompt = prompt_tokens(service.engine(), text, PromptForm::templated, ControlTokens::as_text);
+}
+
+void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages) {
+    if (service.chat) {
+        ask.job->prompt = service.chat->encode(messages);
+        return;
+    }
+    if (!service.no_chat.empty()) {
+        throw RequestError(400, service.no_chat + " (ask /v1/completions)", "messages");
+    }
+    if (messages.back().role != "user") {
+        throw RequestError(400, "messages: the last one has to be a question of the user", "messages");
+    }
+    if (messages.size() > 1) {
+        ask.warnings.push_back("messages: this model answers every question by itself; only the last one is seen");
+    }
+    set_text_prompt(service, ask, messages.back().content);
+}
+
+} // namespace penelope

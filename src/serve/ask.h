@@ -1,0 +1,32 @@
+// What a request asks, read from its JSON: the fields all routes share, and the messages of a conversation as a prompt.
+#pragma once
+
+#include "serve/fields.h"
+#include "serve/service.h"
+
+namespace penelope {
+
+struct Ask {
+    std::shared_ptr<Job>     job           = std::make_shared<Job>();
+    bool                     stream        = false;
+    bool                     include_usage = false; // in a stream, as a last chunk
+    std::vector<std::string> warnings;              // what was asked for and is ignored
+};
+
+// Sampling, limits, latent steps, stop strings, n, streaming. Throws RequestError naming the field.
+Ask read_ask(const Service & service, const Fields & fields);
+
+// n_predict from the first of these names that is given.
+void read_token_limit(Ask & ask, const Fields & fields, const std::vector<std::string> & names);
+
+// From "messages" (OpenAI and Anthropic alike) or such a list under another name.
+std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name);
+
+// The prompt of a conversation or of one text. Control tokens written out in them are plain text.
+void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages);
+void set_text_prompt(const Service & service, Ask & ask, const std::string & text);
+
+// Fields that would change the answer and that we do not have: refused rather than ignored.
+void refuse_fields(const Fields & fields, const std::vector<std::string> & names);
+
+} // namespace penelope

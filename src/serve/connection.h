@@ -1,0 +1,61 @@
+// One connection of a client: plain or TLS, with limits on how long and how much a request may take. A client that sends a
+// byte now and then is dropped when the request's time is over, whatever it sends.
+#pragma once
+
+#include <httplib.h>
+#include <openssl/ssl.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace penelope {
+
+struct ConnectionLimits {
+    std::chrono::milliseconds keep_alive{ 5000 };      // between two requests
+    std::chrono::milliseconds request{ 20000 };        // from its first to its last byte
+    std::chrono::milliseconds write{ 10000 };          // without the client taking anything
+    size_t                    request_bytes = 1 << 20; // head and body
+};
+
+class Connection : public httplib::Stream {
+  public:
+    // Takes the socket. tls: null for none.
+    Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits);
+    ~Connection() override;
+    Connection(const Connection &)             = delete;
+    Connection & operator=(const Connection &) = delete;
+
+    bool handshake();                                         // of TLS; true without it
+    bool wait_request(const std::function<bool()> & stopped); // true: a byte of the next one is there, its time starts
+    bool peer_gone();                                         // the client closed its side while we work
+    void close_after_response() { closing_ = true; }
+    bool closing() const { return closing_; }
+
+    bool     is_readable() const override;
+    bool     is_writable() const override;
+    ssize_t  read(char * to, size_t size) override;
+    ssize_t  write(const char * from, size_t size) override;
+    void     get_remote_ip_and_port(std::string & ip, int & port) const override;
+    void     get_local_ip_and_port(std::string & ip, int & port) const override;
+    socket_t socket() const override { return socket_; }
+
+    // The connection whose request this thread handles.
+    static Connection *& current();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    bool wait(short events, Clock::time_point until) const;
+    bool fill(Clock::time_point until); // the buffer; false: closed, failed or too late
+
+    int                                   socket_;
+    std::unique_ptr<SSL, void (*)(SSL *)> ssl_;
+    ConnectionLimits                      limits_;
+    Clock::time_point                     deadline_;
+    size_t                                n_taken_ = 0; // bytes of this request
+    std::string                           buffer_;      // received, not yet read
+    size_t                                start_   = 0;
+    bool                                  closing_ = false;
+};
+
+} // namespace penelope

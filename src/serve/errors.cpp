@@ -1,0 +1,64 @@
+#include "serve/errors.h"
+
+namespace penelope {
+
+namespace {
+
+struct StatusRow {
+    int          status;
+    const char * openai;
+    const char * anthropic;
+};
+
+constexpr StatusRow kStatusRows[] = {
+    { 400, "invalid_request_error", "invalid_request_error" },
+    { 401, "authentication_error", "authentication_error" },
+    { 403, "permission_error", "permission_error" },
+    { 404, "not_found_error", "not_found_error" },
+    { 405, "invalid_request_error", "invalid_request_error" },
+    { 408, "timeout_error", "timeout_error" },
+    { 413, "invalid_request_error", "request_too_large" },
+    { 415, "invalid_request_error", "invalid_request_error" },
+    { 500, "server_error", "api_error" },
+    { 503, "unavailable_error", "overloaded_error" },
+    { 504, "timeout_error", "timeout_error" },
+};
+
+const StatusRow & row_of(int status) {
+    for (const StatusRow & row : kStatusRows) {
+        if (row.status == status) {
+            return row;
+        }
+    }
+    return status < 500 ? kStatusRows[0] : row_of(500);
+}
+
+OrderedJson word(const std::string & text) {
+    return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+} // namespace
+
+RequestError to_request_error(const Error & error) {
+    if (error.kind == ErrorKind::cancelled) {
+        return RequestError(503, "the server is shutting down", "", "shutting_down");
+    }
+    const std::string text   = error.hint.empty() ? error.message() : error.message() + " (" + error.hint + ")";
+    const bool        theirs = error.kind == ErrorKind::usage || error.kind == ErrorKind::unsupported;
+    return RequestError(theirs ? 400 : error.kind == ErrorKind::memory ? 503 : 500, text);
+}
+
+OrderedJson openai_error(const RequestError & error) {
+    return { { "error",
+               { { "message", error.what() },
+                 { "type", row_of(error.status).openai },
+                 { "param", word(error.param) },
+                 { "code", word(error.code) } } } };
+}
+
+OrderedJson anthropic_error(const RequestError & error) {
+    return { { "type", "error" },
+             { "error", { { "type", row_of(error.status).anthropic }, { "message", error.what() } } } };
+}
+
+} // namespace penelope

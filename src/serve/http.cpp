@@ -1,0 +1,260 @@
+#include "serve/http.h"
+
+#include "base/log.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{ 50 }; // between two looks at the client
+
+bool is_open(const std::string & path) {
+    return path == "/health" || path == "/v1/health" || path == "/" || path == "/favicon.ico";
+}
+
+std::string key_of(const httplib::Request & request) {
+    const std::string header = request.get_header_value("Authorization");
+    if (header.rfind("Bearer ", 0) == 0) {
+        return header.substr(7);
+    }
+    return request.get_header_value("x-api-key");
+}
+
+// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "[::1]"
+std::string without_port(const std::string & host) {
+    const size_t colon = host.rfind(':');
+    return colon == std::string::npos || host.find(']', colon) != std::string::npos ? host : host.substr(0, colon);
+}
+
+bool contains(const std::vector<std::string> & list, const std::string & one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+}
+
+// Pages of other sites can make a browser ask a server on this machine: by a name they point here (then Host is theirs), or
+// across origins (then Origin is theirs).
+void check_sender(const Service & service, const httplib::Request & request) {
+    const std::string host = request.get_header_value("Host");
+    if (!service.options.hosts.empty() && !contains(service.options.hosts, without_port(host))) {
+        throw RequestError(403, "host: '" + without_port(host).substr(0, 80) + "' is not a name of this server", "",
+                           "host");
+    }
+    const std::string origin = request.get_header_value("Origin");
+    const bool        same   = origin.empty() || origin == "http://" + host || origin == "https://" + host;
+    if (!same && !contains(service.options.origins, origin) && !contains(service.options.origins, "*")) {
+        throw RequestError(403, "origin: pages of other sites may not ask this server", "", "origin");
+    }
+    if (request.has_header("Content-Encoding") && request.get_header_value("Content-Encoding") != "identity") {
+        throw RequestError(415, "content-encoding: send the body as it is", "", "content_encoding");
+    }
+    if (!service.keys.empty() && !is_open(request.path) && request.method != "OPTIONS" &&
+        !service.keys.accepts(key_of(request))) {
+        throw RequestError(401, "the API key is missing or wrong", "", "invalid_api_key");
+    }
+}
+
+void allow_origin(const Service & service, const httplib::Request & request, httplib::Response & response) {
+    const std::string origin = request.get_header_value("Origin");
+    if (origin.empty() || (!contains(service.options.origins, origin) && !contains(service.options.origins, "*"))) {
+        return;
+    }
+    response.set_header("Access-Control-Allow-Origin", origin);
+    response.set_header("Vary", "Origin");
+    response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key");
+    response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+}
+
+const char * words_of(int status) {
+    switch (status) {
+        case 404: return "there is nothing under this path";
+        case 405: return "this path does not take the method";
+        case 413: return "the body is larger than the server allows";
+        case 414: return "the address is too long";
+        default: return "the request is not understood";
+    }
+}
+
+// The events of a job, one by one, until all its answers are there.
+class JobStream {
+  public:
+    JobStream(Service & service, std::shared_ptr<Job> job) : service_(service), job_(std::move(job)) {
+        service_.n_replying++;
+    }
+    ~JobStream() {
+        job_->cancel(); // of no effect when it is complete
+        service_.n_replying--;
+    }
+    JobStream(const JobStream &)             = delete;
+    JobStream & operator=(const JobStream &) = delete;
+
+    // Nothing when none came in a turn. Throws RequestError when the job failed.
+    std::optional<JobEvent> next() {
+        auto event = job_->wait(kTurn);
+        if (event) {
+            if (const auto * failed = std::get_if<FailedEvent>(&*event)) {
+                throw failed->error;
+            }
+            if (const auto * step = std::get_if<LatentEvent>(&*event)) {
+                outcome.steps.push_back(step->step);
+            } else if (const auto * done = std::get_if<DoneEvent>(&*event)) {
+                outcome.answers.emplace(done->index, *done);
+            }
+        }
+        return event;
+    }
+    bool complete() const { return outcome.answers.size() == size_t(job_->n_answers); }
+
+    Outcome outcome;
+
+  private:
+    Service &            service_;
+    std::shared_ptr<Job> job_;
+};
+
+std::string event_text(Reply & reply, const JobEvent & event) {
+    return std::visit(
+        [&](const auto & one) -> std::string {
+            if constexpr (std::is_same_v<std::decay_t<decltype(one)>, FailedEvent>) {
+                return reply.failed(one.error);
+            } else {
+                return reply.on(one);
+            }
+        },
+        event);
+}
+
+bool client_gone() {
+    return Connection::current() && Connection::current()->peer_gone();
+}
+
+} // namespace
+
+void send_json(httplib::Response & response, const OrderedJson & body, int status) {
+    response.status = status;
+    response.set_content(dump_json(body), "application/json");
+}
+
+void send_error(httplib::Response & response, const RequestError & error, const OrderedJson & body) {
+    if (error.status == 503) {
+        response.set_header("Retry-After", "1");
+    }
+    if (error.status == 401) {
+        response.set_header("WWW-Authenticate", "Bearer");
+    }
+    send_json(response, body, error.status);
+}
+
+void send_error(httplib::Response & response, const RequestError & error) {
+    send_error(response, error, openai_error(error));
+}
+
+Handler guarded(Handler handler, OrderedJson (*form)(const RequestError &)) {
+    return [handler = std::move(handler), form](const httplib::Request & request, httplib::Response & response) {
+        try {
+            handler(request, response);
+        } catch (const RequestError & error) {
+            send_error(response, error, form(error));
+        } catch (const Error & error) {
+            const RequestError problem = to_request_error(error);
+            send_error(response, problem, form(problem));
+        } catch (const std::exception & error) {
+            log_error(std::string("serve: ") + error.what());
+            const RequestError problem(500, "internal error");
+            send_error(response, problem, form(problem));
+        }
+    };
+}
+
+void install_guards(Listener & server, Service & service) {
+    using Result = httplib::Server::HandlerResponse;
+    server.set_pre_routing_handler([&service](const httplib::Request & request, httplib::Response & response) {
+        allow_origin(service, request, response);
+        try {
+            check_sender(service, request);
+        } catch (const RequestError & error) {
+            send_error(response, error);
+            return Result::Handled;
+        }
+        if (request.method == "OPTIONS") {
+            response.status = 204;
+            return Result::Handled;
+        }
+        return Result::Unhandled;
+    });
+    server.set_error_handler([](const httplib::Request &, httplib::Response & response) {
+        if (response.body.empty()) {
+            send_error(response, RequestError(response.status, words_of(response.status)));
+        }
+    });
+    server.set_post_routing_handler([](const httplib::Request &, httplib::Response & response) {
+        if (response.status >= 400 && Connection::current()) {
+            // What is left of the request's body is not read: the next request would begin inside it.
+            response.headers.erase("Keep-Alive");
+            response.headers.erase("Connection");
+            response.set_header("Connection", "close");
+            Connection::current()->close_after_response();
+        }
+    });
+    server.set_logger([&service](const httplib::Request & request, const httplib::Response & response) {
+        service.metrics.count_response(response.status);
+        log_debug("serve: " + request.method + " " + request.path.substr(0, 200) + " " +
+                  std::to_string(response.status));
+    });
+}
+
+void serve_job(Service & service, httplib::Response & response, std::shared_ptr<Reply> reply) {
+    const std::shared_ptr<Job> job = reply->ask().job;
+    service.worker.check(*job);
+    service.worker.submit(job);
+    auto events = std::make_shared<JobStream>(service, job);
+
+    // The first event decides on the status, also of a stream.
+    std::optional<JobEvent> first;
+    while (!first) {
+        if (client_gone()) {
+            Connection::current()->close_after_response();
+            response.status = 499;
+            return;
+        }
+        first = events->next();
+    }
+    if (!reply->ask().stream) {
+        while (!events->complete()) {
+            if (!events->next() && client_gone()) {
+                Connection::current()->close_after_response();
+                response.status = 499;
+                return;
+            }
+        }
+        return send_json(response, reply->whole(events->outcome));
+    }
+    response.set_header("Cache-Control", "no-cache");
+    response.set_header("X-Accel-Buffering", "no");
+    response.set_chunked_content_provider(
+        "text/event-stream", [reply, events, first, begun = false](size_t, httplib::DataSink & sink) mutable {
+            const auto send = [&](const std::string & text) {
+                return text.empty() || (sink.write(text.data(), text.size()) && sink.is_writable());
+            };
+            try {
+                if (!begun) {
+                    begun                  = true;
+                    const std::string head = reply->started();
+                    return send(head + event_text(*reply, *first));
+                }
+                if (events->complete()) {
+                    send(reply->ended(events->outcome));
+                    sink.done();
+                    return true;
+                }
+                const auto event = events->next();
+                return event ? send(event_text(*reply, *event)) : !client_gone();
+            } catch (const RequestError & error) {
+                send(reply->failed(error));
+                sink.done();
+                return true;
+            }
+        });
+}
+
+} // namespace penelope

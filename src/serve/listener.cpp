@@ -1,0 +1,166 @@
+#include "serve/listener.h"
+
+#include "base/error.h"
+#include "serve/errors.h"
+
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace penelope {
+
+namespace {
+
+constexpr int kBacklog = 256; // the library's own is 5: bursts of clients would wait a second for their second try
+
+// A thread for each connection. Above the limit the connection is handled at once by the accepting thread, which only
+// refuses it: too_many() tells it so.
+class ConnectionThreads : public httplib::TaskQueue {
+  public:
+    ConnectionThreads(int limit, Metrics & metrics) : limit_(limit), metrics_(metrics) {}
+
+    static bool & too_many() {
+        static thread_local bool value = false;
+        return value;
+    }
+
+    void enqueue(std::function<void()> handle) override {
+        join_ended();
+        if (n_running_ >= limit_) {
+            too_many() = true;
+            handle();
+            too_many() = false;
+            return;
+        }
+        metrics_.connections = ++n_running_;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        threads_.emplace_back();
+        const auto place = std::prev(threads_.end());
+        *place           = std::thread([this, handle = std::move(handle), place] {
+            handle();
+            metrics_.connections = --n_running_;
+            const std::lock_guard<std::mutex> done(mutex_);
+            ended_.splice(ended_.end(), threads_, place);
+        });
+    }
+
+    void shutdown() override {
+        while (n_running_ > 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        while (true) {
+            join_ended();
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (threads_.empty() && ended_.empty()) {
+                return;
+            }
+        }
+    }
+
+  private:
+    void join_ended() {
+        std::list<std::thread> ended;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            ended.swap(ended_);
+        }
+        for (std::thread & thread : ended) {
+            thread.join();
+        }
+    }
+
+    const int              limit_;
+    Metrics &              metrics_;
+    std::atomic<int>       n_running_{ 0 };
+    std::mutex             mutex_;
+    std::list<std::thread> threads_, ended_;
+};
+
+void refuse(int socket) {
+    const std::string body = dump_json(openai_error(RequestError(503, "too many open connections", "", "connections")));
+    const std::string text = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+                             "Content-Type: application/json\r\nContent-Length: " +
+                             std::to_string(body.size()) + "\r\n\r\n" + body;
+    const ssize_t ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void) ignored;
+    ::shutdown(socket, SHUT_WR);
+    ::close(socket);
+}
+
+std::string tls_reason() {
+    char text[256];
+    ERR_error_string_n(ERR_get_error(), text, sizeof text);
+    return text;
+}
+
+} // namespace
+
+Listener::Listener(const ListenOptions & options, Metrics & metrics)
+    : options_(options), metrics_(metrics), tls_(nullptr, SSL_CTX_free) {
+    if (!options.cert.empty()) {
+        tls_.reset(SSL_CTX_new(TLS_server_method()));
+        SSL_CTX_set_min_proto_version(tls_.get(), TLS1_2_VERSION);
+        SSL_CTX_set_mode(tls_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        if (SSL_CTX_use_certificate_chain_file(tls_.get(), options.cert.c_str()) != 1) {
+            throw Error(ErrorKind::format, options.cert + ": is no certificate: " + tls_reason(), "give a PEM file");
+        }
+        if (SSL_CTX_use_PrivateKey_file(tls_.get(), options.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+            throw Error(ErrorKind::format, options.key + ": is not the key of the certificate: " + tls_reason(),
+                        "give the PEM file of its private key");
+        }
+    }
+    new_task_queue = [this] { return new ConnectionThreads(options_.n_connections, metrics_); };
+    // SO_REUSEADDR alone: the default of the library lets a second server take the same port.
+    set_socket_options([](socket_t socket) {
+        const int on = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    });
+}
+
+Listener::~Listener() = default;
+
+int Listener::bind() {
+    const bool any  = options_.port == 0;
+    int        port = options_.port;
+    errno           = 0;
+    if (any) {
+        port = bind_to_any_port(options_.host);
+    }
+    if (any ? port <= 0 : !bind_to_port(options_.host, port)) {
+        throw Error(ErrorKind::io,
+                    options_.host + ":" + std::to_string(options_.port) +
+                        ": cannot listen there: " + (errno ? std::strerror(errno) : "no such address"),
+                    "another server may have it; choose with --port (0: any) and --host");
+    }
+    ::listen(svr_sock_, kBacklog);
+    return port;
+}
+
+void Listener::run() {
+    listen_after_bind();
+}
+
+bool Listener::process_and_close_socket(socket_t socket) {
+    if (ConnectionThreads::too_many()) {
+        metrics_.count_response(503);
+        refuse(socket);
+        return false;
+    }
+    Connection connection(socket, tls_.get(), options_.limits);
+    const auto stopped    = [this] { return svr_sock_ == INVALID_SOCKET; };
+    Connection::current() = &connection;
+    bool good             = connection.handshake();
+    while (good && connection.wait_request(stopped)) {
+        bool closed = false;
+        good        = process_request(connection, false, closed, nullptr) && !closed && !connection.closing();
+    }
+    Connection::current() = nullptr;
+    return good;
+}
+
+} // namespace penelope

@@ -1,0 +1,83 @@
+#include "serve/reply.h"
+
+#include <openssl/rand.h>
+
+#include <cmath>
+#include <ctime>
+
+namespace penelope {
+
+namespace {
+
+// Three decimals: below that is noise of the clock.
+double rounded(double value) {
+    return std::round(value * 1000.0) / 1000.0;
+}
+
+} // namespace
+
+std::string random_id(const char * prefix) {
+    unsigned char bytes[12];
+    RAND_bytes(bytes, sizeof bytes);
+    std::string id = prefix;
+    for (unsigned char byte : bytes) {
+        id += "0123456789abcdef"[byte >> 4];
+        id += "0123456789abcdef"[byte & 15];
+    }
+    return id;
+}
+
+ReplyFacts make_facts(const Service & service, Ask ask, const char * id_prefix) {
+    return { &service, std::move(ask), random_id(id_prefix), int64_t(std::time(nullptr)) };
+}
+
+std::string Reply::failed(const RequestError & problem) {
+    return sse(error(problem));
+}
+
+std::string sse(const OrderedJson & data) {
+    return "data: " + dump_json(data) + "\n\n";
+}
+
+std::string sse(const std::string & event, const OrderedJson & data) {
+    return "event: " + event + "\n" + sse(data);
+}
+
+OrderedJson usage_json(const Outcome & outcome) {
+    int64_t n_prompt = 0, n_kept = 0, n_written = 0, n_steps = 0;
+    for (const auto & [index, done] : outcome.answers) {
+        n_prompt = done.answer.n_prompt; // counted once, however many answers
+        n_kept   = std::max<int64_t>(n_kept, done.n_kept);
+        n_written += int64_t(done.answer.tokens.size());
+        n_steps = done.answer.n_steps;
+    }
+    return { { "prompt_tokens", n_prompt },
+             { "completion_tokens", n_written },
+             { "total_tokens", n_prompt + n_written },
+             { "prompt_tokens_details", { { "cached_tokens", n_kept } } },
+             { "completion_tokens_details", { { "reasoning_tokens", 0 } } },
+             { "latent_steps", n_steps } };
+}
+
+OrderedJson timings_json(const DoneEvent & done) {
+    const Answer & answer = done.answer;
+    return { { "prompt_n", answer.n_prompt },
+             { "prompt_ms", rounded(answer.timings.prompt_ms) },
+             { "latent_ms", rounded(done.latent_ms) },
+             { "predicted_n", answer.tokens.size() },
+             { "predicted_ms", rounded(answer.timings.decode_ms) },
+             { "predicted_per_second", rounded(answer.timings.tokens_per_second) },
+             { "layer_applications", answer.layer_applications } };
+}
+
+std::string step_word(const TraceStep & step) {
+    // What the interval made of the first memory row is what a step is trained on; methods without memory have a readout.
+    for (const auto * top : { &step.features_top, &step.memory_top, &step.readout_top }) {
+        if (!top->empty() && !top->front().empty()) {
+            return top->front().front().text;
+        }
+    }
+    return "";
+}
+
+} // namespace penelope

@@ -1,0 +1,58 @@
+// How what comes of a job is told: one kind for each API. Given to serve_job(), which waits for the job and for the client.
+#pragma once
+
+#include "serve/ask.h"
+
+#include <map>
+
+namespace penelope {
+
+// All that came of a job.
+struct Outcome {
+    std::vector<TraceStep>   steps;
+    std::map<int, DoneEvent> answers; // by index
+};
+
+// What every reply needs to know.
+struct ReplyFacts {
+    const Service * service;
+    Ask             ask;
+    std::string     id;
+    int64_t         created;
+};
+
+class Reply {
+  public:
+    explicit Reply(ReplyFacts facts) : facts_(std::move(facts)) {}
+    virtual ~Reply() = default;
+
+    const Ask & ask() const { return facts_.ask; }
+
+    virtual OrderedJson whole(const Outcome & outcome) = 0;
+
+    // Parts of an event stream; "" for nothing.
+    virtual std::string started() { return ""; }
+    virtual std::string on(const LatentEvent & /*event*/) { return ""; }
+    virtual std::string on(const TextEvent & event)    = 0;
+    virtual std::string on(const DoneEvent & event)    = 0;
+    virtual std::string ended(const Outcome & outcome) = 0;
+    virtual std::string failed(const RequestError & error);
+
+    virtual OrderedJson error(const RequestError & error) const { return openai_error(error); }
+
+  protected:
+    const Engine & engine() const { return facts_.service->engine(); }
+    ReplyFacts     facts_;
+};
+
+ReplyFacts make_facts(const Service & service, Ask ask, const char * id_prefix);
+
+// Parts that several kinds share.
+std::string sse(const OrderedJson & data);
+std::string sse(const std::string & event, const OrderedJson & data);
+OrderedJson usage_json(const Outcome & outcome);
+OrderedJson timings_json(const DoneEvent & done);
+std::string step_word(const TraceStep & step); // what it says, in a word
+std::string random_id(const char * prefix);
+
+} // namespace penelope

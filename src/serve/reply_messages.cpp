@@ -1,0 +1,125 @@
+#include "serve/reply_messages.h"
+
+namespace penelope {
+
+namespace {
+
+const char * stop_reason(const Answer & answer) {
+    return answer.finish_reason == FinishReason::length ? "max_tokens"
+           : answer.stopped_by.empty()                  ? "end_turn"
+                                                        : "stop_sequence";
+}
+
+OrderedJson stop_sequence(const Answer & answer) {
+    return answer.stopped_by.empty() ? OrderedJson(nullptr) : OrderedJson(answer.stopped_by);
+}
+
+} // namespace
+
+OrderedJson MessagesReply::message() const {
+    return { { "id", facts_.id },
+             { "type", "message" },
+             { "role", "assistant" },
+             { "model", engine().name() },
+             { "content", OrderedJson::array() },
+             { "stop_reason", nullptr },
+             { "stop_sequence", nullptr },
+             { "usage", { { "input_tokens", ask().job->prompt.size() }, { "output_tokens", 0 } } } };
+}
+
+OrderedJson MessagesReply::whole(const Outcome & outcome) {
+    const DoneEvent & done = outcome.answers.begin()->second;
+    OrderedJson       body = message();
+    if (!outcome.steps.empty()) {
+        std::string words;
+        for (const TraceStep & step : outcome.steps) {
+            words += step.t > 0 ? step_word(step) + "\n" : "";
+        }
+        body["content"].push_back({ { "type", "thinking" }, { "thinking", words }, { "signature", "" } });
+    }
+    body["content"].push_back({ { "type", "text" }, { "text", done.answer.text } });
+    body["stop_reason"]   = stop_reason(done.answer);
+    body["stop_sequence"] = stop_sequence(done.answer);
+    body["usage"]         = { { "input_tokens", done.answer.n_prompt },
+                              { "output_tokens", done.answer.tokens.size() },
+                              { "cache_read_input_tokens", done.n_kept },
+                              { "latent_steps", done.answer.n_steps } };
+    body["timings"]       = timings_json(done);
+    if (!ask().warnings.empty()) {
+        body["warnings"] = ask().warnings;
+    }
+    return body;
+}
+
+std::string MessagesReply::close() {
+    if (open_.empty()) {
+        return "";
+    }
+    open_.clear();
+    return sse("content_block_stop", { { "type", "content_block_stop" }, { "index", index_ } });
+}
+
+std::string MessagesReply::open(const char * type) {
+    if (open_ == type) {
+        return "";
+    }
+    const std::string closed = close();
+    open_                    = type;
+    index_++;
+    OrderedJson block = { { "type", type }, { open_ == "text" ? "text" : "thinking", "" } };
+    if (open_ == "thinking") {
+        block["signature"] = "";
+    }
+    return closed + sse("content_block_start",
+                        { { "type", "content_block_start" }, { "index", index_ }, { "content_block", block } });
+}
+
+std::string MessagesReply::started() {
+    return sse("message_start", { { "type", "message_start" }, { "message", message() } });
+}
+
+std::string MessagesReply::on(const LatentEvent & event) {
+    if (event.step.t == 0) {
+        return "";
+    }
+    const std::string opened = open("thinking");
+    return opened +
+           sse("content_block_delta",
+               { { "type", "content_block_delta" },
+                 { "index", index_ },
+                 { "delta", { { "type", "thinking_delta" }, { "thinking", step_word(event.step) + "\n" } } } });
+}
+
+std::string MessagesReply::on(const TextEvent & event) {
+    const std::string opened = open("text");
+    if (event.text.empty()) {
+        return opened;
+    }
+    return opened + sse("content_block_delta", { { "type", "content_block_delta" },
+                                                 { "index", index_ },
+                                                 { "delta", { { "type", "text_delta" }, { "text", event.text } } } });
+}
+
+std::string MessagesReply::on(const DoneEvent & event) {
+    std::string ends = open("text");
+    ends += close();
+    return ends +
+           sse("message_delta",
+               { { "type", "message_delta" },
+                 { "delta",
+                   { { "stop_reason", stop_reason(event.answer) }, { "stop_sequence", stop_sequence(event.answer) } } },
+                 { "usage",
+                   { { "input_tokens", event.answer.n_prompt },
+                     { "output_tokens", event.answer.tokens.size() },
+                     { "cache_read_input_tokens", event.n_kept } } } });
+}
+
+std::string MessagesReply::ended(const Outcome &) {
+    return sse("message_stop", { { "type", "message_stop" } });
+}
+
+std::string MessagesReply::failed(const RequestError & problem) {
+    return sse("error", error(problem));
+}
+
+} // namespace penelope

@@ -1,0 +1,30 @@
+// /v1/messages as Anthropic describes it. Latent steps, when asked for, are a block of thinking.
+#pragma once
+
+#include "serve/reply.h"
+
+namespace penelope {
+
+class MessagesReply : public Reply {
+  public:
+    using Reply::Reply;
+
+    OrderedJson whole(const Outcome & outcome) override;
+    std::string started() override;
+    std::string on(const LatentEvent & event) override;
+    std::string on(const TextEvent & event) override;
+    std::string on(const DoneEvent & event) override;
+    std::string ended(const Outcome & outcome) override;
+    std::string failed(const RequestError & error) override;
+    OrderedJson error(const RequestError & problem) const override { return anthropic_error(problem); }
+
+  private:
+    OrderedJson message() const;
+    std::string open(const char * type); // closes the block that is open
+    std::string close();
+
+    std::string open_;       // type of the open block
+    int         index_ = -1; // of the open block
+};
+
+} // namespace penelope

@@ -1,0 +1,170 @@
+#include "serve/reply_openai.h"
+
+#include "infer/trace_json.h"
+#include "text/tokenizer.h"
+
+namespace penelope {
+
+OrderedJson OpenAiReply::head(const char * object) const {
+    return { { "id", facts_.id }, { "object", object }, { "created", facts_.created }, { "model", engine().name() } };
+}
+
+// offset: characters before the first of these tokens, for the older of the two forms.
+OrderedJson OpenAiReply::logprobs_json(const std::vector<std::vector<TokenLogprob>> & tokens, size_t offset) const {
+    const Tokenizer & tokenizer = engine().tokenizer();
+    const auto        text_of   = [&](int32_t id) {
+        return id < tokenizer.n_vocab() ? tokenizer.decode({ id }, { true }) : std::string();
+    };
+    if (!chat()) {
+        OrderedJson out = { { "tokens", OrderedJson::array() },
+                            { "token_logprobs", OrderedJson::array() },
+                            { "top_logprobs", OrderedJson::array() },
+                            { "text_offset", OrderedJson::array() } };
+        for (const auto & scores : tokens) {
+            OrderedJson best = OrderedJson::object();
+            for (size_t i = 1; i < scores.size(); i++) {
+                best[text_of(scores[i].token)] = scores[i].logprob;
+            }
+            out["tokens"].push_back(text_of(scores[0].token));
+            out["token_logprobs"].push_back(scores[0].logprob);
+            out["top_logprobs"].push_back(std::move(best));
+            out["text_offset"].push_back(offset);
+            offset += text_of(scores[0].token).size();
+        }
+        return out;
+    }
+    const auto scored = [&](const TokenLogprob & score) {
+        OrderedJson bytes = OrderedJson::array();
+        if (score.token < tokenizer.n_vocab()) {
+            for (char c : tokenizer.token_bytes(score.token)) {
+                bytes.push_back(int(static_cast<unsigned char>(c)));
+            }
+        }
+        return OrderedJson{ { "token", text_of(score.token) }, { "logprob", score.logprob }, { "bytes", bytes } };
+    };
+    OrderedJson list = OrderedJson::array();
+    for (const auto & scores : tokens) {
+        OrderedJson one     = scored(scores[0]);
+        one["top_logprobs"] = OrderedJson::array();
+        for (size_t i = 1; i < scores.size(); i++) {
+            one["top_logprobs"].push_back(scored(scores[i]));
+        }
+        list.push_back(std::move(one));
+    }
+    return { { "content", std::move(list) } };
+}
+
+OrderedJson OpenAiReply::whole(const Outcome & outcome) {
+    OrderedJson body = head(chat() ? "chat.completion" : "text_completion");
+    std::string words;
+    for (const TraceStep & step : outcome.steps) {
+        words += step.t > 0 ? step_word(step) + "\n" : "";
+    }
+    OrderedJson choices = OrderedJson::array();
+    for (const auto & [index, done] : outcome.answers) {
+        OrderedJson choice = { { "index", index } };
+        if (chat()) {
+            choice["message"] = { { "role", "assistant" }, { "content", done.answer.text }, { "refusal", nullptr } };
+            if (!words.empty()) {
+                choice["message"]["reasoning_content"] = words;
+            }
+        } else {
+            choice["text"] = done.answer.text;
+        }
+        choice["logprobs"] =
+            ask().job->generate.n_logprobs >= 0 ? logprobs_json(done.answer.logprobs, 0) : OrderedJson(nullptr);
+        choice["finish_reason"] = finish_reason_name(done.answer.finish_reason);
+        choice["tokens"]        = done.answer.tokens;
+        choices.push_back(std::move(choice));
+    }
+    const Answer & first = outcome.answers.begin()->second.answer;
+    body["choices"]      = std::move(choices);
+    body["usage"]        = usage_json(outcome);
+    body["timings"]      = timings_json(outcome.answers.begin()->second);
+    body["method"]       = first.method;
+    body["seed"]         = ask().job->generate.sampling.seed;
+    if (!outcome.steps.empty()) {
+        body["latent_trace"] = OrderedJson::array();
+        for (const TraceStep & step : outcome.steps) {
+            body["latent_trace"].push_back(trace_json(step));
+        }
+    }
+    if (!ask().warnings.empty()) {
+        body["warnings"] = ask().warnings;
+    }
+    return body;
+}
+
+OrderedJson OpenAiReply::chunk(int index, OrderedJson delta, OrderedJson finish_reason, OrderedJson logprobs) const {
+    OrderedJson body   = head(chat() ? "chat.completion.chunk" : "text_completion");
+    OrderedJson choice = { { "index", index } };
+    if (chat()) {
+        choice["delta"] = std::move(delta);
+    } else {
+        choice["text"] = delta.value("content", "");
+    }
+    choice["logprobs"]      = std::move(logprobs);
+    choice["finish_reason"] = std::move(finish_reason);
+    body["choices"]         = OrderedJson::array({ std::move(choice) });
+    return body;
+}
+
+std::string OpenAiReply::started() {
+    std::string out;
+    for (int i = 0; chat() && i < ask().job->n_answers; i++) {
+        OrderedJson first = chunk(i, { { "role", "assistant" }, { "content", "" } }, nullptr, nullptr);
+        if (i == 0 && !ask().warnings.empty()) {
+            first["warnings"] = ask().warnings;
+        }
+        out += sse(first);
+    }
+    return out;
+}
+
+std::string OpenAiReply::on(const LatentEvent & event) {
+    OrderedJson delta = OrderedJson::object();
+    if (event.step.t > 0 && chat()) {
+        delta["reasoning_content"] = step_word(event.step) + "\n";
+    }
+    OrderedJson body    = chunk(0, std::move(delta), nullptr, nullptr);
+    body["latent_step"] = trace_json(event.step);
+    return sse(body);
+}
+
+std::string OpenAiReply::on(const TextEvent & event) {
+    if (event.text.empty() && event.logprobs.empty()) {
+        return "";
+    }
+    size_t &    offset   = n_chars_[event.index];
+    OrderedJson logprobs = event.logprobs.empty() ? OrderedJson(nullptr) : logprobs_json({ event.logprobs }, offset);
+    offset += event.text.size();
+    return sse(chunk(event.index, { { "content", event.text } }, nullptr, std::move(logprobs)));
+}
+
+std::string OpenAiReply::on(const DoneEvent & event) {
+    OrderedJson last =
+        chunk(event.index, OrderedJson::object(), finish_reason_name(event.answer.finish_reason), nullptr);
+    last["timings"] = timings_json(event);
+    last["method"]  = event.answer.method;
+    last["seed"]    = ask().job->generate.sampling.seed;
+    last["usage"]   = OrderedJson(nullptr);
+    if (!ask().include_usage) {
+        Outcome one;
+        one.answers.emplace(event.index, event);
+        last["usage"] = usage_json(one);
+    }
+    return sse(last);
+}
+
+std::string OpenAiReply::ended(const Outcome & outcome) {
+    std::string out;
+    if (ask().include_usage) {
+        OrderedJson body = head(chat() ? "chat.completion.chunk" : "text_completion");
+        body["choices"]  = OrderedJson::array();
+        body["usage"]    = usage_json(outcome);
+        out              = sse(body);
+    }
+    return out + "data: [DONE]\n\n";
+}
+
+} // namespace penelope

@@ -1,0 +1,31 @@
+// /v1/chat/completions and /v1/completions as OpenAI describes them, with our additions: latent steps, timings, warnings.
+#pragma once
+
+#include "serve/reply.h"
+
+namespace penelope {
+
+enum class OpenAiKind { chat, text };
+
+class OpenAiReply : public Reply {
+  public:
+    OpenAiReply(ReplyFacts facts, OpenAiKind kind) : Reply(std::move(facts)), kind_(kind) {}
+
+    OrderedJson whole(const Outcome & outcome) override;
+    std::string started() override;
+    std::string on(const LatentEvent & event) override;
+    std::string on(const TextEvent & event) override;
+    std::string on(const DoneEvent & event) override;
+    std::string ended(const Outcome & outcome) override;
+
+  private:
+    OrderedJson head(const char * object) const;
+    OrderedJson chunk(int index, OrderedJson delta, OrderedJson finish_reason, OrderedJson logprobs) const;
+    OrderedJson logprobs_json(const std::vector<std::vector<TokenLogprob>> & tokens, size_t offset) const;
+    bool        chat() const { return kind_ == OpenAiKind::chat; }
+
+    OpenAiKind            kind_;
+    std::map<int, size_t> n_chars_; // written so far, by answer
+};
+
+} // namespace penelope

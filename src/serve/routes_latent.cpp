@@ -1,0 +1,55 @@
+// The latent steps of a question, looked at from outside, without an answer.
+#include "infer/trace_json.h"
+#include "serve/http.h"
+
+namespace penelope {
+
+namespace {
+
+class TraceReply : public Reply {
+  public:
+    using Reply::Reply;
+
+    OrderedJson whole(const Outcome & outcome) override {
+        OrderedJson steps = OrderedJson::array();
+        for (const TraceStep & step : outcome.steps) {
+            steps.push_back(trace_json(step));
+        }
+        const Answer & answer = outcome.answers.begin()->second.answer;
+        return { { "id", facts_.id },          { "object", "latent.trace" }, { "model", engine().name() },
+                 { "method", answer.method },  { "K", answer.n_steps },      { "prompt_tokens", answer.n_prompt },
+                 { "steps", std::move(steps) } };
+    }
+    std::string on(const LatentEvent & event) override { return sse(trace_json(event.step)); }
+    std::string on(const TextEvent &) override { return ""; }
+    std::string on(const DoneEvent &) override { return ""; }
+    std::string ended(const Outcome &) override { return "data: [DONE]\n\n"; }
+};
+
+void answer_trace(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    Ask          ask   = read_ask(service, fields);
+    ask.job->n_answers = 1;
+    ask.job->traces    = true;
+    ask.job->answers   = false;
+    if (service.engine().method(ask.job->generate.method).max_steps() == 0) {
+        throw RequestError(400, "this model has no latent steps to look at");
+    }
+    if (fields.has("messages")) {
+        set_chat_prompt(service, ask, read_messages(fields, "messages"));
+    } else {
+        set_text_prompt(service, ask, fields.text("prompt").value_or(""));
+    }
+    serve_job(service, response, std::make_shared<TraceReply>(make_facts(service, std::move(ask), "trace-")));
+}
+
+} // namespace
+
+void add_latent_routes(Listener & server, Service & service) {
+    server.Post("/v1/latent/trace", guarded([&service](const httplib::Request & q, httplib::Response & r) {
+                    answer_trace(service, q, r);
+                }));
+}
+
+} // namespace penelope

@@ -1,0 +1,94 @@
+// APIs that are mapped onto a chat: OpenAI's Responses and Anthropic's Messages.
+#include "serve/http.h"
+#include "serve/reply_messages.h"
+#include "serve/reply_responses.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr size_t kMostStops = 16, kLongestStop = 1024;
+
+void answer_responses(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    Ask          ask   = read_ask(service, fields);
+    ask.job->n_answers = 1;
+    refuse_fields(fields, { "previous_response_id", "background", "conversation" });
+    read_token_limit(ask, fields, { "max_output_tokens" });
+    std::vector<ChatMessage> messages;
+    if (const auto instructions = fields.text("instructions")) {
+        messages.push_back({ "system", *instructions });
+    }
+    const Json * input = fields.find("input");
+    if (input && input->is_string()) {
+        messages.push_back({ "user", input->get<std::string>() });
+    } else {
+        const std::vector<ChatMessage> more = read_messages(fields, "input");
+        messages.insert(messages.end(), more.begin(), more.end());
+    }
+    set_chat_prompt(service, ask, messages);
+    serve_job(service, response, std::make_shared<ResponsesReply>(make_facts(service, std::move(ask), "resp_")));
+}
+
+std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
+    std::vector<ChatMessage> messages;
+    if (const Json * system = fields.find("system")) {
+        // Read like the content of a message: a string or blocks of text.
+        const Json   wrapped = { { "system", { { { "role", "system" }, { "content", *system } } } } };
+        const Fields list(wrapped);
+        messages = read_messages(list, "system");
+    }
+    const std::vector<ChatMessage> more = read_messages(fields, "messages");
+    messages.insert(messages.end(), more.begin(), more.end());
+    return messages;
+}
+
+Ask read_anthropic(Service & service, const Fields & fields) {
+    Ask ask                = read_ask(service, fields);
+    ask.job->n_answers     = 1;
+    ask.job->generate.stop = fields.texts("stop_sequences", kMostStops, kLongestStop);
+    if (const auto thinking = fields.object("thinking")) {
+        if (thinking->has("budget_tokens")) {
+            ask.warnings.push_back("thinking: token budgets mean nothing to latent steps; use latent_steps");
+        }
+        if (thinking->text("type").value_or("") == "disabled" && !fields.has("latent_steps")) {
+            ask.job->generate.n_steps = 0;
+        }
+    }
+    set_chat_prompt(service, ask, anthropic_messages(fields));
+    return ask;
+}
+
+void answer_messages(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    if (!fields.has("max_tokens")) {
+        fields.fail("max_tokens", "it is missing");
+    }
+    Ask ask = read_anthropic(service, fields);
+    read_token_limit(ask, fields, { "max_tokens" });
+    serve_job(service, response, std::make_shared<MessagesReply>(make_facts(service, std::move(ask), "msg_")));
+}
+
+void count_tokens(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    send_json(response, { { "input_tokens", read_anthropic(service, fields).job->prompt.size() } });
+}
+
+} // namespace
+
+void add_mapped_routes(Listener & server, Service & service) {
+    server.Post("/v1/responses", guarded([&service](const httplib::Request & q, httplib::Response & r) {
+                    answer_responses(service, q, r);
+                }));
+    server.Post("/v1/messages", guarded([&service](const httplib::Request & q,
+                                                   httplib::Response &      r) { answer_messages(service, q, r); },
+                                        anthropic_error));
+    server.Post("/v1/messages/count_tokens",
+                guarded([&service](const httplib::Request & q, httplib::Response & r) { count_tokens(service, q, r); },
+                        anthropic_error));
+}
+
+} // namespace penelope

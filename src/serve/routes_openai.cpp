@@ -1,0 +1,55 @@
+#include "serve/http.h"
+#include "serve/reply_openai.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr int kMostLogprobs = 20;
+
+void answer_chat(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    Ask          ask = read_ask(service, fields);
+    if (const auto format = fields.object("response_format")) {
+        if (format->text("type").value_or("text") != "text") {
+            fields.fail("response_format", "only text is supported");
+        }
+    }
+    read_token_limit(ask, fields, { "max_completion_tokens", "max_tokens" });
+    if (fields.boolean("logprobs").value_or(false)) {
+        ask.job->generate.n_logprobs = int(fields.integer("top_logprobs", 0, kMostLogprobs).value_or(0));
+    }
+    set_chat_prompt(service, ask, read_messages(fields, "messages"));
+    serve_job(service, response,
+              std::make_shared<OpenAiReply>(make_facts(service, std::move(ask), "chatcmpl-"), OpenAiKind::chat));
+}
+
+void answer_text(Service & service, const httplib::Request & request, httplib::Response & response) {
+    const Json   body = parse_body(request.body);
+    const Fields fields(body);
+    Ask          ask = read_ask(service, fields);
+    refuse_fields(fields, { "echo", "suffix" });
+    read_token_limit(ask, fields, { "max_tokens", "n_predict" });
+    if (const auto n = fields.integer("logprobs", 0, kMostLogprobs)) {
+        ask.job->generate.n_logprobs = int(*n);
+    }
+    const std::vector<std::string> prompts = fields.texts("prompt", 1, SIZE_MAX);
+    if (prompts.empty()) {
+        fields.fail("prompt", "it is missing");
+    }
+    set_text_prompt(service, ask, prompts[0]);
+    serve_job(service, response,
+              std::make_shared<OpenAiReply>(make_facts(service, std::move(ask), "cmpl-"), OpenAiKind::text));
+}
+
+} // namespace
+
+void add_openai_routes(Listener & server, Service & service) {
+    server.Post("/v1/chat/completions",
+                guarded([&service](const httplib::Request & q, httplib::Response & r) { answer_chat(service, q, r); }));
+    server.Post("/v1/completions",
+                guarded([&service](const httplib::Request & q, httplib::Response & r) { answer_text(service, q, r); }));
+}
+
+} // namespace penelope

@@ -1,0 +1,62 @@
+#include "serve/server.h"
+
+namespace penelope {
+
+Server::Server(std::shared_ptr<const Engine> engine, const ServerOptions & options)
+    : worker_(std::move(engine), options.worker, metrics_), service_(worker_, metrics_, options.service),
+      listener_(options.listen, metrics_) {
+    // The library's own limit looks at the length a body claims; the connection's at what really comes.
+    listener_.set_payload_max_length(options.listen.limits.request_bytes);
+    install_guards(listener_, service_);
+    add_info_routes(listener_, service_);
+    add_openai_routes(listener_, service_);
+    add_mapped_routes(listener_, service_);
+    add_latent_routes(listener_, service_);
+    add_page(listener_);
+    port_                  = listener_.bind();
+    const std::string host = options.listen.host;
+    address_ = (options.listen.cert.empty() ? "http://" : "https://") + (host == "0.0.0.0" ? "127.0.0.1" : host) + ":" +
+               std::to_string(port_);
+}
+
+Server::~Server() {
+    stop();
+}
+
+std::string Server::address() const {
+    return address_;
+}
+
+void Server::start() {
+    thread_ = std::thread([this] { listener_.run(); });
+}
+
+void Server::close() {
+    worker_.close();
+}
+
+bool Server::wait_idle(std::chrono::milliseconds time) {
+    if (!worker_.wait_idle(time)) {
+        return false;
+    }
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (service_.n_replying > 0 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return service_.n_replying == 0;
+}
+
+void Server::stop() {
+    worker_.stop();
+    if (thread_.joinable()) {
+        // What the worker gave up is still told to the clients.
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        while (service_.n_replying > 0 && std::chrono::steady_clock::now() < until) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        listener_.stop();
+        thread_.join();
+    }
+}
+
+} // namespace penelope

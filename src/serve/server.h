@@ -1,0 +1,39 @@
+// The whole service: worker, routes and listener, from start to end.
+#pragma once
+
+#include "serve/http.h"
+
+namespace penelope {
+
+struct ServerOptions {
+    WorkerOptions  worker;
+    ServiceOptions service;
+    ListenOptions  listen;
+};
+
+class Server {
+  public:
+    // Makes the caches and binds the address. Throws Error.
+    Server(std::shared_ptr<const Engine> engine, const ServerOptions & options);
+    ~Server(); // stop()
+
+    std::string            address() const; // "http://127.0.0.1:8080"
+    int                    port() const { return port_; }
+    const SessionOptions & session_options() const { return worker_.options(); }
+
+    void start();
+    void close();                                   // takes no more requests; running answers go on
+    bool wait_idle(std::chrono::milliseconds time); // true: every answer has been given
+    void stop();
+
+  private:
+    Metrics     metrics_;
+    Worker      worker_;
+    Service     service_;
+    Listener    listener_;
+    std::string address_;
+    int         port_ = 0;
+    std::thread thread_;
+};
+
+} // namespace penelope

@@ -1,0 +1,404 @@
+#include "serve/worker.h"
+
+#include "arch/config.h"
+#include "base/clock.h"
+#include "infer/trace.h"
+#include "method/decode.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+Answer blank_answer(const Job & job) {
+    Answer answer;
+    answer.n_prompt = int(job.prompt.size());
+    answer.method   = job.generate.method;
+    answer.n_steps  = job.generate.n_steps;
+    return answer;
+}
+
+} // namespace
+
+Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics)
+    : engine_(std::move(engine)), session_(engine_, options.session),
+      context_(session_.context()), facts_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
+                                            [this] { engine_->fail_not_finite(); } },
+      n_queue_(options.n_queue), metrics_(metrics), slots_(static_cast<size_t>(session_.options().n_streams)) {
+    thread_ = std::thread([this] { loop(); });
+}
+
+Worker::~Worker() {
+    stop();
+}
+
+void Worker::check(const Job & job) const {
+    check_request(engine_->method(job.generate.method), context_, { job.prompt }, job.generate.n_steps);
+    check_sampling(job.generate.sampling);
+}
+
+void Worker::submit(std::shared_ptr<Job> job) {
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (closed_) {
+            throw RequestError(503, "the server is shutting down", "", "shutting_down");
+        }
+        if (waiting_.size() + size_t(job->n_answers) > size_t(n_queue_)) {
+            throw RequestError(503, "the queue is full: " + std::to_string(waiting_.size()) + " answers are waiting",
+                               "", "queue_full");
+        }
+        for (int i = 0; i < job->n_answers; i++) {
+            waiting_.push_back({ job, i });
+        }
+        metrics_.waiting = int64_t(waiting_.size());
+    }
+    wake_.notify_one();
+}
+
+void Worker::close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+}
+
+bool Worker::wait_idle(std::chrono::milliseconds time) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return idle_.wait_for(lock, time, [this] { return waiting_.empty() && !running_; });
+}
+
+void Worker::stop() {
+    close();
+    stopped_ = true;
+    session_.cancel(); // the graph that is running
+    wake_.notify_one();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void Worker::loop() {
+    while (true) {
+        {
+            std::unique_lock<std::mutex> lock(mutex_);
+            running_ = std::any_of(slots_.begin(), slots_.end(), [](const Slot & s) { return s.busy(); });
+            if (!running_ && waiting_.empty()) {
+                idle_.notify_all();
+            }
+            wake_.wait(lock, [this] { return stopped_ || running_ || !waiting_.empty(); });
+        }
+        if (stopped_) {
+            break;
+        }
+        drop_gone();
+        admit();
+        read_round();
+        think_round();
+        decode_round();
+    }
+    const RequestError gone(503, "the server is shutting down", "", "shutting_down");
+    for (int i = 0; i < int(slots_.size()); i++) {
+        if (slot(i).busy()) {
+            fail(i, gone);
+        }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Task & task : waiting_) {
+        task.job->report(FailedEvent{ gone });
+    }
+    waiting_.clear();
+    running_ = false;
+    idle_.notify_all();
+}
+
+// Answers nobody waits for any more, and those whose time is over.
+void Worker::drop_gone() {
+    const RequestError late(504, "the answer took longer than the server allows", "", "timeout");
+    for (int i = 0; i < int(slots_.size()); i++) {
+        if (slot(i).busy() && slot(i).task.job->cancelled()) {
+            metrics_.cancelled++;
+            release(i);
+        } else if (slot(i).busy() && slot(i).task.job->expired()) {
+            fail(i, late);
+        }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waiting_.remove_if([&](const Task & task) {
+        if (task.job->expired()) {
+            task.job->report(FailedEvent{ late });
+        }
+        metrics_.cancelled += task.job->cancelled();
+        return task.job->cancelled() || task.job->expired();
+    });
+    metrics_.waiting = int64_t(waiting_.size());
+}
+
+// Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to lose.
+void Worker::admit() {
+    while (true) {
+        std::vector<int> idle;
+        for (int i = 0; i < int(slots_.size()); i++) {
+            if (!slot(i).busy()) {
+                idle.push_back(i);
+            }
+        }
+        Task task;
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            if (idle.empty() || waiting_.empty()) {
+                break;
+            }
+            task = std::move(waiting_.front());
+            waiting_.pop_front();
+            metrics_.waiting = int64_t(waiting_.size());
+        }
+        const auto worth = [&](int stream) {
+            const int n_kept = n_worth_keeping(slot(stream).cached, task.job->prompt, options().bucket);
+            return std::make_pair(n_kept, -int(slot(stream).cached.size()));
+        };
+        const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
+        Slot &    taken = slot(best);
+        taken.n_kept = taken.n_read = worth(best).first;
+        taken.task                  = std::move(task);
+        taken.prompt_ms = taken.latent_ms = 0;
+        taken.thinking                    = false;
+        metrics_.busy_slots++;
+    }
+}
+
+bool Worker::attempt(const Streams & streams, double Slot::*time, const std::function<void()> & work) {
+    const Stopwatch watch;
+    try {
+        work();
+    } catch (const Error & error) {
+        for (int stream : streams) {
+            fail(stream, to_request_error(error));
+        }
+        return false;
+    }
+    for (int stream : streams) {
+        slot(stream).*time += watch.elapsed_ms();
+    }
+    return true;
+}
+
+std::vector<Prompt> Worker::prompts_of(const Streams & streams) {
+    std::vector<Prompt> prompts;
+    for (int stream : streams) {
+        prompts.push_back({ slot(stream).task.job->prompt, stream, slot(stream).n_read });
+        slot(stream).cached.clear(); // until the rows stand
+    }
+    return prompts;
+}
+
+// One piece of work for every slot whose prompt is not read: a chunk of a long one, or its end. Slots of one method go
+// together.
+void Worker::read_round() {
+    std::map<std::string, Streams> ready;
+    for (int i = 0; i < int(slots_.size()); i++) {
+        const Slot & s = slot(i);
+        if (!s.busy() || s.thinking || s.growing) {
+            continue;
+        }
+        if (int(s.task.job->prompt.size()) - s.n_read > options().n_batch) {
+            read_chunk(i);
+        } else {
+            ready[s.task.job->generate.method].push_back(i);
+        }
+    }
+    for (const auto & [method, streams] : ready) {
+        method_of(streams[0]).steps(context_) ? start(streams) : fill(streams);
+    }
+}
+
+void Worker::read_chunk(int stream) {
+    Slot &     s      = slot(stream);
+    const auto begin  = s.task.job->prompt.begin();
+    const int  n_next = s.n_read + options().n_batch;
+    s.cached.clear();
+    const bool good = attempt({ stream }, &Slot::prompt_ms, [&] {
+        int applications = 0;
+        prefill(context_, { { Tokens(begin, begin + n_next), stream, s.n_read } }, applications);
+    });
+    if (good) {
+        s.n_read = n_next;
+        s.cached.assign(begin, begin + n_next);
+    }
+}
+
+void Worker::start(const Streams & streams) {
+    LatentSteps & steps = *method_of(streams[0]).steps(context_);
+    if (!attempt(streams, &Slot::prompt_ms, [&] { steps.start(prompts_of(streams)); })) {
+        return;
+    }
+    for (int stream : streams) {
+        Slot & s   = slot(stream);
+        s.thinking = true;
+        s.cached   = s.task.job->prompt;
+        s.seen.clear();
+        look(stream, steps);
+    }
+}
+
+// Reports what a stream holds after the step it stands at, if somebody wants to see it.
+void Worker::look(int stream, LatentSteps & steps) {
+    Slot & s = slot(stream);
+    if (!s.task.job->traces || s.task.index > 0) {
+        return;
+    }
+    attempt({ stream }, &Slot::latent_ms, [&] {
+        std::vector<StateTensor> now  = steps.look(stream);
+        TraceStep                step = trace_step(context_, engine_->tokenizer(), steps.step(stream), now, s.seen);
+        s.task.job->report(LatentEvent{ std::move(step) });
+        s.seen = std::move(now);
+    });
+}
+
+// One step for every question that needs another, whatever step it stands at; the final pass for those that do not.
+void Worker::think_round() {
+    std::map<LatentSteps *, std::pair<Streams, Streams>> by_method; // to advance, to finish
+    for (int i = 0; i < int(slots_.size()); i++) {
+        if (slot(i).busy() && slot(i).thinking) {
+            LatentSteps * steps = method_of(i).steps(context_);
+            const bool    more  = steps->step(i) < slot(i).task.job->generate.n_steps;
+            (more ? by_method[steps].first : by_method[steps].second).push_back(i);
+        }
+    }
+    for (auto & [steps, groups] : by_method) {
+        const auto & [onward, ready] = groups;
+        if (!onward.empty() && attempt(onward, &Slot::latent_ms, [&, all = steps] { all->advance(onward); })) {
+            metrics_.latent_steps += onward.size();
+            for (int stream : onward) {
+                look(stream, *steps);
+            }
+        }
+        Streams answering;
+        for (int stream : ready) {
+            Slot & s   = slot(stream);
+            s.thinking = false;
+            if (s.task.job->answers) {
+                answering.push_back(stream);
+            } else {
+                s.task.job->report(DoneEvent{ s.task.index, blank_answer(*s.task.job), s.n_kept, s.latent_ms });
+                release(stream);
+            }
+        }
+        Filled filled;
+        if (!answering.empty() &&
+            attempt(answering, &Slot::prompt_ms, [&, all = steps] { filled = all->finish(answering); })) {
+            begin_answers(answering, filled);
+        }
+    }
+}
+
+// For methods without latent steps.
+void Worker::fill(const Streams & streams) {
+    Filled filled;
+    if (attempt(streams, &Slot::prompt_ms,
+                [&] { filled = method_of(streams[0]).fill(context_, prompts_of(streams), 0); })) {
+        for (int stream : streams) {
+            slot(stream).cached = slot(stream).task.job->prompt;
+        }
+        begin_answers(streams, filled);
+    }
+}
+
+void Worker::begin_answers(const Streams & streams, const Filled & filled) {
+    for (size_t i = 0; i < streams.size(); i++) {
+        Slot &        s          = slot(streams[i]);
+        const Job &   job        = *s.task.job;
+        LatentSteps * steps      = method_of(streams[i]).steps(context_);
+        Answer        blank      = blank_answer(job);
+        blank.layer_applications = steps ? steps->layer_applications(streams[i]) : filled.layer_applications;
+        blank.timings.load_ms    = engine_->load_ms();
+        blank.timings.prompt_ms  = s.prompt_ms + s.latent_ms;
+        GenerateOptions generate = job.generate;
+        generate.sampling.seed += uint64_t(s.task.index); // each answer of a job draws for itself
+        s.growing      = std::make_unique<GrowingAnswer>(facts_, generate, filled.n_rows[i], std::move(blank));
+        s.decode_start = std::chrono::steady_clock::now();
+        metrics_.prompt_us += uint64_t((s.prompt_ms + s.latent_ms) * 1000);
+        metrics_.prompt_tokens += job.prompt.size();
+        metrics_.kept_tokens += uint64_t(s.n_kept);
+        if (s.growing->done()) {
+            finish(streams[i]);
+        } else {
+            take(streams[i], filled.logits[i]);
+        }
+    }
+}
+
+void Worker::decode_round() {
+    std::vector<NextToken> next;
+    for (int i = 0; i < int(slots_.size()); i++) {
+        if (slot(i).growing) {
+            next.push_back({ i, slot(i).growing->row(), slot(i).growing->last_token() });
+        }
+    }
+    if (next.empty()) {
+        return;
+    }
+    const Stopwatch                 watch;
+    std::vector<std::vector<float>> rows;
+    try {
+        rows = decode(context_, next);
+    } catch (const Error & error) {
+        for (const NextToken & token : next) {
+            fail(token.stream, to_request_error(error));
+        }
+        return;
+    }
+    metrics_.decode_us += uint64_t(watch.elapsed_ms() * 1000);
+    metrics_.decode_calls++;
+    for (size_t i = 0; i < next.size(); i++) {
+        take(next[i].stream, rows[i]);
+    }
+}
+
+void Worker::take(int stream, const std::vector<float> & logits) {
+    Slot & s = slot(stream);
+    try {
+        const std::string text = s.growing->take(logits.data());
+        TextEvent         event{ s.task.index, text, {} };
+        if (!s.growing->answer().logprobs.empty()) {
+            event.logprobs = s.growing->answer().logprobs.back();
+        }
+        metrics_.predicted_tokens++;
+        s.task.job->report(std::move(event));
+    } catch (const Error & error) {
+        return fail(stream, to_request_error(error)); // these logits were not finite; the others are not concerned
+    }
+    if (s.growing->done()) {
+        finish(stream);
+    }
+}
+
+void Worker::finish(int stream) {
+    Slot &                                          s      = slot(stream);
+    Answer &                                        answer = s.growing->answer();
+    const std::chrono::duration<double, std::milli> taken  = std::chrono::steady_clock::now() - s.decode_start;
+    const size_t                                    n      = answer.tokens.size();
+    set_decode_time(answer, taken.count());
+    if (engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
+        // The last token was drawn but never computed.
+        s.cached.insert(s.cached.end(), answer.tokens.begin(), answer.tokens.end() - 1);
+    }
+    metrics_.answers++;
+    s.task.job->report(DoneEvent{ s.task.index, std::move(answer), s.n_kept, s.latent_ms });
+    release(stream);
+}
+
+void Worker::fail(int stream, const RequestError & error) {
+    slot(stream).cached.clear();
+    slot(stream).task.job->report(FailedEvent{ error });
+    slot(stream).task.job->cancel(); // its other answers are of no use
+    release(stream);
+}
+
+void Worker::release(int stream) {
+    Slot & s = slot(stream);
+    s.growing.reset();
+    s.thinking = false;
+    s.task     = {};
+    metrics_.busy_slots--;
+}
+
+} // namespace penelope

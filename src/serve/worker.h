@@ -1,0 +1,101 @@
+// The one thread that owns the context and computes. Answers take slots (streams of the cache). Each round admits waiting
+// ones, reads a piece of every prompt that came, takes one latent step for every question that is being thought about, and
+// writes one token for every answer. So answers of different lengths, methods and K join and leave as they come.
+#pragma once
+
+#include "infer/growing_answer.h"
+#include "method/latent_steps.h"
+#include "serve/job.h"
+#include "serve/metrics.h"
+
+#include <list>
+#include <thread>
+
+namespace penelope {
+
+struct WorkerOptions {
+    SessionOptions session;      // n_streams: slots
+    int            n_queue = 64; // answers that may wait for a slot
+};
+
+class Worker {
+  public:
+    Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics);
+    ~Worker(); // stop()
+
+    const Engine &         engine() const { return *engine_; }
+    const SessionOptions & options() const { return session_.options(); } // resolved
+    int                    n_queue() const { return n_queue_; }
+
+    // Throws Error(usage) when the prompt does not fit or K is out of range.
+    void check(const Job & job) const;
+    // Throws RequestError(503) when the queue is full or the worker is closing. The job was checked.
+    void submit(std::shared_ptr<Job> job);
+
+    void close();                                   // takes no more jobs
+    bool wait_idle(std::chrono::milliseconds time); // true: nothing runs or waits
+    void stop();                                    // fails what is left, ends the thread
+
+  private:
+    struct Task {
+        std::shared_ptr<Job> job;
+        int                  index = 0;
+    };
+    struct Slot {
+        Tokens                   cached; // tokens whose rows stand in the stream, from its start
+        Task                     task;
+        int                      n_kept    = 0; // of the prompt, when the task came
+        int                      n_read    = 0; // rows of the prompt that stand by now
+        bool                     thinking  = false;
+        double                   prompt_ms = 0; // before the first token ...
+        double                   latent_ms = 0; // ... of which thinking took
+        std::vector<StateTensor> seen;          // the states of the step before, for the trace
+
+        std::unique_ptr<GrowingAnswer>        growing; // null until the first token
+        std::chrono::steady_clock::time_point decode_start;
+
+        bool busy() const { return task.job != nullptr; }
+    };
+    using Streams = std::vector<int>;
+
+    void loop();
+    void drop_gone();
+    void admit();
+    void read_round();
+    void read_chunk(int stream);
+    void start(const Streams & streams);
+    void think_round();
+    void look(int stream, LatentSteps & steps);
+    void fill(const Streams & streams);
+    void begin_answers(const Streams & streams, const Filled & filled);
+    void decode_round();
+    void take(int stream, const std::vector<float> & logits);
+    void finish(int stream);
+    void fail(int stream, const RequestError & error);
+    void release(int stream);
+
+    // Does work for these streams; an error of it fails them all. The time goes to each. False after an error.
+    bool attempt(const Streams & streams, double Slot::*time, const std::function<void()> & work);
+
+    Slot &              slot(int stream) { return slots_[size_t(stream)]; }
+    const Method &      method_of(int stream) { return engine_->method(slot(stream).task.job->generate.method); }
+    std::vector<Prompt> prompts_of(const Streams & streams);
+
+    std::shared_ptr<const Engine> engine_;
+    Session                       session_; // for its context
+    Context &                     context_;
+    AnswerFacts                   facts_;
+    int                           n_queue_;
+    Metrics &                     metrics_;
+    std::vector<Slot>             slots_;
+    std::atomic<bool>             stopped_{ false };
+
+    mutable std::mutex      mutex_; // of what follows
+    std::condition_variable wake_, idle_;
+    std::list<Task>         waiting_;
+    bool                    closed_  = false;
+    bool                    running_ = false; // a slot is busy
+    std::thread             thread_;
+};
+
+} // namespace penelope

@@ -1,0 +1,336 @@
+"""penelope serve, asked over HTTP: its answers are those of `penelope run`, its errors have OpenAI's form."""
+
+import json
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import unittest
+
+from serving import Serve
+from support import ModelTest, run
+
+QUESTION = "abcdefghij klmnop qrstuv wxyz 0123456789"
+
+
+class ServeTest(ModelTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.latent = Serve("-m", cls.model.base, "--sidecar", cls.model.sidecar, "-c", 256, "--insist")
+        cls.addClassCleanup(cls.latent.close)
+
+    def run_tokens(self, text, *args):
+        return self.ok_json("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-c", 256, "-p", text,
+                            *args)["tokens"]
+
+    def test_facts(self):
+        server = self.latent
+        self.assertEqual(server.good("/health"), {"status": "ok"})
+        model = server.good("/v1/models")["data"][0]
+        self.assertEqual((model["object"], model["meta"]["method"]), ("model", "penelope"))
+        props = server.good("/props")
+        most = props["latent_steps"]["max"]
+        self.assertEqual(props["reasoning_effort"]["none"], 0)
+        self.assertEqual(props["reasoning_effort"]["high"], most)
+        self.assertEqual(props["total_slots"], 4)
+        self.assertIn("# TYPE penelope:tokens_predicted_total counter", server.good("/metrics"))
+
+    def test_answers_are_those_of_run(self):
+        for fields, flags in [({"latent_steps": 0}, ["-K", 0]), ({"latent_steps": 3}, ["-K", 3]), ({}, []),
+                              ({"cot": True}, ["--cot", "--insist"]), ({"reasoning_effort": "minimal"}, ["-K", 1]),
+                              ({"reasoning": {"latent_steps": 2}}, ["-K", 2]),
+                              ({"temperature": 1.5, "seed": 7, "top_k": 0, "top_p": 1, "min_p": 0},
+                               ["--temp", 1.5, "--seed", 7, "--top-k", 0, "--top-p", 1, "--min-p", 0])]:
+            with self.subTest(fields):
+                answer = self.latent.chat(QUESTION, max_tokens=12, **fields)
+                choice = answer["choices"][0]
+                expected = self.ok_json("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-c", 256, "-p", QUESTION,
+                                        "-n", 12, *flags)
+                self.assertEqual(choice["tokens"], expected["tokens"])
+                self.assertEqual(choice["message"]["content"], expected["text"])
+                self.assertEqual(choice["finish_reason"], expected["finish_reason"])
+                self.assertEqual(answer["usage"]["latent_steps"], expected["K"])
+                self.assertEqual(answer["usage"]["prompt_tokens"], expected["prompt_tokens"])
+                self.assertEqual(answer["timings"]["layer_applications"], expected["layer_applications"])
+
+    def test_whatever_else_runs(self):
+        # Prompts, K, methods and lengths all differ; more of them than slots.
+        asked = [(QUESTION[i:] + QUESTION[:i], k, n) for i, (k, n) in
+                 enumerate([(0, 30), (1, 5), (3, 20), (None, 25), (2, 9), (None, 7), (4, 40), (1, 1), (0, 3), (3, 33)])]
+        alone = [self.run_tokens(text, "-n", n, *(["--cot", "--insist"] if k is None else ["-K", k])) for text, k, n in asked]
+        found = [None] * len(asked)
+
+        def ask(i):
+            text, k, n = asked[i]
+            how = {"cot": True} if k is None else {"latent_steps": k}
+            found[i] = self.latent.good("/v1/completions", {"prompt": text, "max_tokens": n, **how})["choices"][0]["tokens"]
+
+        for _ in range(2):  # the second time on slots that hold other answers
+            threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(asked))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(found, alone)
+
+    def test_stream(self):
+        body = {"messages": [{"role": "user", "content": QUESTION}], "max_tokens": 10, "latent_steps": 2, "n": 2}
+        whole = self.latent.good("/v1/chat/completions", body)
+        events = list(self.latent.stream("/v1/chat/completions", {**body, "stream_options": {"include_usage": True}}))
+        self.assertEqual(events[-1], "[DONE]")
+        self.assertEqual(events[-2]["usage"]["completion_tokens"], whole["usage"]["completion_tokens"])
+        for index in (0, 1):
+            mine = [c for e in events[:-2] for c in e["choices"] if c["index"] == index]
+            self.assertEqual(mine[0]["delta"]["role"], "assistant")
+            self.assertEqual("".join(c["delta"].get("content", "") for c in mine), whole["choices"][index]["message"]["content"])
+            self.assertEqual([c["finish_reason"] for c in mine if c["finish_reason"]], ["length"])
+        text = list(self.latent.stream("/v1/completions", {"prompt": QUESTION, "max_tokens": 10, "latent_steps": 2}))
+        self.assertEqual("".join(c["text"] for e in text[:-1] for c in e["choices"]), whole["choices"][0]["message"]["content"])
+
+    def test_stop_strings(self):
+        whole = self.latent.chat(QUESTION, max_tokens=40, latent_steps=1)["choices"][0]["message"]["content"]
+        stop = whole[len(whole) // 2:][:3]
+        answer = self.latent.chat(QUESTION, max_tokens=40, latent_steps=1, stop=["never there", stop])["choices"][0]
+        self.assertEqual(answer["message"]["content"], whole[:whole.index(stop)])
+        self.assertEqual(answer["finish_reason"], "stop")
+        events = list(self.latent.stream("/v1/completions", {"prompt": QUESTION, "max_tokens": 40, "latent_steps": 1, "stop": stop}))
+        self.assertEqual("".join(c["text"] for e in events[:-1] for c in e["choices"]), whole[:whole.index(stop)])
+
+    def test_logprobs(self):
+        answer = self.latent.chat(QUESTION, max_tokens=3, logprobs=True, top_logprobs=4)["choices"][0]
+        for token in answer["logprobs"]["content"]:
+            self.assertEqual(len(token["top_logprobs"]), 4)
+            self.assertEqual(token["logprob"], token["top_logprobs"][0]["logprob"])  # greedy
+            self.assertLess(token["logprob"], 0)
+        text = self.latent.good("/v1/completions", {"prompt": QUESTION, "max_tokens": 3, "logprobs": 2})["choices"][0]["logprobs"]
+        self.assertEqual(text["token_logprobs"], [t["logprob"] for t in answer["logprobs"]["content"]])
+
+    def test_trace(self):
+        trace = self.latent.good("/v1/latent/trace", {"prompt": QUESTION, "latent_steps": 3})
+        path = self.work / "trace.jsonl"
+        self.ok("run", "-m", self.model.base, "--sidecar", self.model.sidecar, "-c", 256, "-p", QUESTION, "-K", 3, "-n", 1,
+                "--trace", path)
+        expected = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual([s["t"] for s in trace["steps"]], [0, 1, 2, 3])
+        for step, other in zip(trace["steps"], expected):
+            for part in ("memory", "readout"):
+                self.assertEqual([row[0]["token"] for row in step[part]["top"]], [row[0]["token"] for row in other[part]["top"]])
+                for a, b in zip(step[part]["norm"], other[part]["norm"]):
+                    self.assertAlmostEqual(a, b, delta=1e-2 * b)
+        answer = self.latent.chat(QUESTION, max_tokens=4, latent_steps=3, latent_trace=True)
+        self.assertEqual(len(answer["latent_trace"]), 4)
+        self.assertEqual(answer["choices"][0]["message"]["reasoning_content"].count("\n"), 3)
+        self.assertEqual(answer["choices"][0]["tokens"], self.run_tokens(QUESTION, "-n", 4, "-K", 3))
+        events = list(self.latent.stream("/v1/chat/completions", {"messages": [{"role": "user", "content": QUESTION}],
+                                                                  "max_tokens": 4, "latent_steps": 3, "latent_trace": True}))
+        self.assertEqual([e["latent_step"]["t"] for e in events[:-1] if "latent_step" in e], [0, 1, 2, 3])
+
+    def test_a_shared_beginning_is_read_once(self):
+        front = "0123456789 abcdefghijklmnopqrstuvwxyz " * 2
+        first = self.latent.good("/v1/completions", {"prompt": front + "one", "max_tokens": 2, "latent_steps": 2})
+        again = self.latent.good("/v1/completions", {"prompt": front + "two", "max_tokens": 2, "latent_steps": 3})
+        kept = again["usage"]["prompt_tokens_details"]["cached_tokens"]
+        self.assertGreaterEqual(kept, first["usage"]["prompt_tokens"] - 8)
+        self.assertEqual(again["choices"][0]["tokens"], self.run_tokens(front + "two", "-n", 2, "-K", 3))
+
+    def test_wrong_requests(self):
+        user = [{"role": "user", "content": "a"}]
+        for path, body, status, param in [
+            ("/v1/chat/completions", "{", 400, None), ("/v1/chat/completions", "[]", 400, None),
+            ("/v1/chat/completions", {}, 400, "messages"), ("/v1/chat/completions", {"messages": []}, 400, "messages"),
+            ("/v1/chat/completions", {"messages": [{"role": "tool", "content": "x"}]}, 400, "messages[0].role"),
+            ("/v1/chat/completions", {"messages": user, "latent_steps": 1000}, 400, "latent_steps"),
+            ("/v1/chat/completions", {"messages": user, "latent_steps": 1.5}, 400, "latent_steps"),
+            ("/v1/chat/completions", {"messages": user, "temperature": "hot"}, 400, "temperature"),
+            ("/v1/chat/completions", {"messages": user, "temperature": -1}, 400, "temperature"),
+            ("/v1/chat/completions", {"messages": user, "n": 1000}, 400, "n"),
+            ("/v1/chat/completions", {"messages": user, "reasoning_effort": "wild"}, 400, "reasoning_effort"),
+            ("/v1/chat/completions", {"messages": user, "tools": [{"type": "function"}]}, 400, "tools"),
+            ("/v1/chat/completions", {"messages": user + [{"role": "assistant", "content": "b"}]}, 400, "messages"),
+            ("/v1/completions", {}, 400, "prompt"), ("/v1/completions", {"prompt": ""}, 400, None),
+            ("/v1/completions", {"prompt": "a" * 2000}, 400, None), ("/v1/nothing", {}, 404, None),
+            ("/v1/completions", None, 404, None), ("/v1/completions", "x" * (2 << 20), 413, None),
+        ]:
+            with self.subTest(path=path, body=str(body)[:60]):
+                found, _, answer = self.latent.ask(path, body)
+                self.assertEqual((found, answer["error"]["param"]), (status, param), answer)
+                self.assertTrue(answer["error"]["message"])
+        status, _, answer = self.latent.ask("/v1/completions", {"prompt": "a" * 2000})
+        self.assertRegex(answer["error"]["message"], "no room for an answer in a context of 256")
+
+    def test_strangers(self):
+        body = {"prompt": "a", "max_tokens": 1}
+        self.assertEqual(self.latent.ask("/v1/completions", body, headers={"Host": "evil.example"})[0], 403)
+        self.assertEqual(self.latent.ask("/v1/completions", body, headers={"Origin": "http://evil.example"})[0], 403)
+        self.assertEqual(self.latent.ask("/v1/completions", body, headers={"Content-Encoding": "gzip"})[0], 415)
+        status, headers, _ = self.latent.ask("/v1/completions", body, headers={"Origin": self.latent.address})
+        self.assertEqual(status, 200)
+        self.assertNotIn("Access-Control-Allow-Origin", headers)
+
+    def test_page(self):
+        status, headers, page = self.latent.ask("/")
+        self.assertEqual(status, 200)
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertNotIn("unsafe-inline", headers["Content-Security-Policy"])
+        self.assertNotRegex(page, r"""(src|href)\s*=\s*["']?(https?:)?//""")
+
+    def test_warnings(self):
+        answer = self.latent.good("/v1/chat/completions", {"max_tokens": 1, "messages": [
+            {"role": "system", "content": "s"}, {"role": "user", "content": QUESTION}]})
+        self.assertRegex(answer["warnings"][0], "only the last one is seen")
+
+
+class LimitsTest(ModelTest):
+    def endless(self, *args):
+        server = Serve("-m", self.model.endless, "-c", 60000, *args)
+        self.addCleanup(server.close)
+        return server
+
+    LONG = {"prompt": "a b c", "max_tokens": 50000, "ignore_eos": True}
+
+    def test_a_client_that_goes_away_stops_its_work(self):
+        server = self.endless("--slots", 2)
+        events = server.stream("/v1/completions", self.LONG)
+        next(events)
+        self.assertEqual(server.metric("slots_busy"), 1)
+        events.close()
+        server.wait_metric("slots_busy", lambda n: n == 0)
+        # The same without a stream, while it waits for its answer.
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps(self.LONG))
+        server.wait_metric("slots_busy", lambda n: n == 1)
+        connection.close()
+        server.wait_metric("slots_busy", lambda n: n == 0)
+        self.assertEqual(server.metric("answers_cancelled_total"), 2)
+
+    def test_queue_and_time(self):
+        server = self.endless("--slots", 1, "--queue", 1, "--timeout", 2)
+        events = server.stream("/v1/completions", self.LONG)
+        next(events)
+        waiting = threading.Thread(target=server.ask, args=("/v1/completions", self.LONG))
+        waiting.start()
+        server.wait_metric("requests_waiting", lambda n: n == 1)
+        status, headers, answer = server.ask("/v1/completions", self.LONG)
+        self.assertEqual((status, headers["Retry-After"], answer["error"]["code"]), (503, "1", "queue_full"))
+        last = list(events)[-1]
+        self.assertEqual(last["error"]["code"], "timeout")
+        waiting.join()
+
+    def test_ctrl_c_lets_answers_finish(self):
+        server = self.endless()
+        events = server.stream("/v1/completions", {**self.LONG, "max_tokens": 800})
+        next(events)
+        server.interrupt()
+        time.sleep(0.3)
+        status, _, answer = server.ask("/v1/completions", self.LONG)
+        self.assertEqual((status, answer["error"]["code"]), (503, "shutting_down"))
+        all_events = list(events)
+        self.assertEqual(all_events[-1], "[DONE]")
+        self.assertEqual(all_events[-2]["usage"]["completion_tokens"], 800)
+        self.assertEqual(server.wait()[0], 0)
+
+    def test_a_second_ctrl_c_stops_them(self):
+        server = self.endless()
+        events = server.stream("/v1/completions", self.LONG)
+        next(events)
+        server.interrupt()
+        time.sleep(0.3)
+        server.interrupt()
+        self.assertEqual(list(events)[-1]["error"]["code"], "shutting_down")
+        self.assertEqual(server.wait()[0], 0)
+
+    def test_slow_clients_and_too_many(self):
+        server = self.endless("--request-time", 1, "--connections", 3)
+        slow = socket.create_connection(("127.0.0.1", server.port))
+        self.addCleanup(slow.close)
+        slow.settimeout(10)
+        start = time.monotonic()
+        try:
+            while time.monotonic() - start < 8:
+                slow.sendall(b"G")
+                time.sleep(0.2)
+                slow.setblocking(False)
+                try:
+                    if slow.recv(100) is not None:
+                        break
+                except BlockingIOError:
+                    pass
+                slow.setblocking(True)
+        except OSError:
+            pass
+        self.assertLess(time.monotonic() - start, 4)
+        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+        time.sleep(0.2)
+        status, headers, _ = server.ask("/health")
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+        for one in held:
+            one.close()
+        time.sleep(0.3)
+        self.assertEqual(server.ask("/health")[0], 200)
+
+    def test_control_tokens_are_text(self):
+        server = self.endless()
+        info = self.ok_json("info", self.model.endless)
+        end = [t for t in ("<|end_of_text|>", "<|endoftext|>", "</s>", "<|im_end|>") if t in json.dumps(info)] or ["<|endoftext|>"]
+        n = server.good("/v1/completions", {"prompt": "a" + end[0], "max_tokens": 1})["usage"]["prompt_tokens"]
+        self.assertGreater(n, 3)
+
+
+class KeyTest(ModelTest):
+    def test_keys(self):
+        keys = self.work / "keys"
+        keys.write_text("# ours\nfirst\n\nsecond\n")
+        with Serve("-m", self.model.base, "-c", 64, "--api-key", "third,fourth", "--api-key-file", keys) as server:
+            body = {"prompt": "a", "max_tokens": 1}
+            self.assertEqual(server.ask("/health")[0], 200)
+            self.assertEqual(server.ask("/")[0], 200)
+            for headers in ({}, {"Authorization": "Bearer fourt"}, {"Authorization": "Bearer third,fourth"}, {"x-api-key": ""}):
+                status, _, answer = server.ask("/v1/completions", body, headers=headers)
+                self.assertEqual((status, answer["error"]["code"]), (401, "invalid_api_key"))
+            for key in ("first", "second", "third", "fourth"):
+                self.assertEqual(server.ask("/v1/completions", body, headers={"Authorization": "Bearer " + key})[0], 200)
+                self.assertEqual(server.ask("/v1/models", headers={"x-api-key": key})[0], 200)
+
+    def test_an_open_address_needs_a_key(self):
+        self.error(2, "others can reach this address", "serve", "-m", self.model.base, "--host", "0.0.0.0")
+        self.error(2, "TLS needs both", "serve", "-m", self.model.base, "--cert", "x")
+        empty = self.work / "keys"
+        empty.write_text("# none\n")
+        self.error(1, "holds no key", "serve", "-m", self.model.base, "--api-key-file", empty)
+
+    def test_tls(self):
+        cert, key = self.work / "cert.pem", self.work / "key.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+                               "-keyout", key, "-out", cert], capture_output=True)
+        if made.returncode != 0:
+            self.skipTest("openssl is not there")
+        with Serve("-m", self.model.base, "-c", 64, "--cert", cert, "--key", key) as server:
+            self.assertTrue(server.address.startswith("https://"))
+            context = ssl.create_default_context(cafile=str(cert))
+            context.check_hostname = False
+            with socket.create_connection(("127.0.0.1", server.port)) as plain, context.wrap_socket(plain) as wrapped:
+                wrapped.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                text = b""
+                while piece := wrapped.recv(4096):
+                    text += piece
+            self.assertIn(b'{"status":"ok"}', text)
+
+    def test_taken_port(self):
+        with Serve("-m", self.model.base, "-c", 64) as server:
+            done = run("serve", "-m", self.model.base, "--port", server.port)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "cannot listen there")
+
+
+class BoxTest(unittest.TestCase):
+    def test_the_model_in_the_box(self):
+        with Serve("-c", 512) as server:
+            props = server.good("/props")
+            self.assertGreater(props["latent_steps"]["max"], 0)
+            self.assertEqual(server.chat("Evaluate: [MAX 3 4]", max_tokens=8)["object"], "chat.completion")
+
+
+if __name__ == "__main__":
+    unittest.main()
