@@ -216,6 +216,8 @@ OrderedJson for_people(const OrderedJson & row) {
             out["tok/s"] = value;
         } else if (key == "layer_applications") {
             out["layers"] = value;
+        } else if (key == "sent_bytes" || key == "received_bytes") {
+            out[key == "sent_bytes" ? "sent" : "received"] = format_bytes(value.get<uint64_t>());
         } else if (key == "memory_bytes") {
             out["caches"] = format_bytes(value.get<uint64_t>());
         } else {
@@ -227,18 +229,23 @@ OrderedJson for_people(const OrderedJson & row) {
 
 OrderedJson Bench::row(const BenchCase & test) const {
     const double ms = test.mean();
-    return { { "test", test.test },
-             { "method", test.method },
-             { "K", test.n_steps },
-             { "ms", ms },
-             { "sd", test.sd() },
-             { "tokens_per_second", ms > 0 ? test.n_tokens / (ms * test.divisor) * 1000.0 : 0.0 },
-             { "layer_applications", test.layer_applications },
-             { "threads", test.context->backend().n_threads() },
-             { "device", engine_->device().name },
-             { "model", engine_->name() },
-             { "type", type_text() },
-             { "memory_bytes", test.context->n_bytes() } };
+    OrderedJson  row{ { "test", test.test },
+                     { "method", test.method },
+                     { "K", test.n_steps },
+                     { "ms", ms },
+                     { "sd", test.sd() },
+                     { "tokens_per_second", ms > 0 ? test.n_tokens / (ms * test.divisor) * 1000.0 : 0.0 },
+                     { "layer_applications", test.layer_applications },
+                     { "threads", test.context->backend().n_threads() },
+                     { "device", engine_->device().name },
+                     { "model", engine_->name() },
+                     { "type", type_text() },
+                     { "memory_bytes", test.context->n_bytes() } };
+    if (test.traffic.sent > 0) {
+        row["sent_bytes"]     = test.traffic.sent;
+        row["received_bytes"] = test.traffic.received;
+    }
+    return row;
 }
 
 int Bench::run() {

@@ -1,12 +1,13 @@
 // penelope: one program, many commands. Finds the command, runs it, turns errors into messages and exit codes:
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted (128 + the number of the signal).
 #include "commands.h"
-#include "graph/device.h"
+#include "graph/rpc.h"
 #include "help.h"
 #include "interrupt.h"
 #include "manual.h"
 #include "output.h"
 
+#include "base/atomic_file.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "mpi/join_ranks.h"
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
@@ -82,6 +84,21 @@ int print_help(const std::vector<std::string> & args, Terminal & terminal) {
     return 0;
 }
 
+bool json_errors = false; // --json was given
+
+// ggml's client has no way back when a server is lost: this is the end of the process, in the words of any other error. Nothing
+// that may wait for the server is called.
+[[noreturn]] void end_without_server(const Error & error) {
+    if (json_errors) {
+        std::printf("%s\n", dump_json(error_json(error)).c_str());
+        std::fflush(stdout);
+    } else {
+        std::fprintf(stderr, "error: %s\nhint: %s\n", error.what(), error.hint.c_str());
+    }
+    remove_temporary_files();
+    _exit(exit_failed);
+}
+
 // json: set as soon as it is known, for the report of what fails later.
 int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & json) {
     if (!args.empty() && args[0] == "help") {
@@ -96,6 +113,10 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
         throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
     }
     terminal.configure(options);
+    if (options.given("rpc")) {
+        json_errors = json;
+        add_rpc_servers(split(options.text("rpc"), ','), end_without_server);
+    }
     if (options.flag("version")) {
         terminal.line(version_text());
         return 0;

@@ -1,6 +1,7 @@
 // Repeated measurements of several things side by side.
 #pragma once
 
+#include "graph/rpc.h"
 #include "method/context.h"
 #include "terminal.h"
 
@@ -21,6 +22,7 @@ struct BenchCase {
 
     std::vector<double> ms; // one per repetition, divided
     int                 layer_applications = 0;
+    Traffic             traffic; // of the last repetition
 
     double mean() const;
     double sd() const; // of the sample; 0 for one

@@ -280,6 +280,8 @@ const std::vector<OptionRow> & option_table() {
         // General.
         { "threads", "-t", integer, "N", "0", "0..1024", g_general, "*", "threads; 0: the physical cores available" },
         { "device", "-dev", text, "NAME", "auto", "", g_general, "*", "where to compute, see --list-devices" },
+        { "rpc", "", text, "HOST:PORT,...", "", "", g_general, "*",
+          "compute on other machines that run penelope-rpc-server, as devices RPC0, ...; for trusted networks only" },
         { "list-devices", "", flag, "", "", "", g_general, "*", "list the devices and exit" },
         { "config", "", text, "FILE.toml", "", "", g_general, "*",
           "read options from a file whose keys are long flag names; flags and environment go first, include = \"FILE\" last" },

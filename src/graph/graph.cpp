@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "graph/rpc.h"
 
 #include <algorithm>
 #include <atomic>
@@ -158,14 +159,18 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         }
         checked_ = true;
     }
+    if (is_rpc(backend.device())) {
+        number_graph(backend.get(), cgraph_);
+    }
     workspace.owner_ = number_;
 }
 
 std::vector<Node> Graph::missing_operations(const Backend & backend) const {
     std::vector<Node> missing;
+    const bool        is_remote = is_rpc(backend.device());
     for (int i = 0; i < n_nodes(); i++) {
         Node node = ggml_graph_node(cgraph_, i);
-        if (!ggml_backend_supports_op(backend.get(), node)) {
+        if (!ggml_backend_supports_op(backend.get(), node) || (is_remote && !runs_remotely(node))) {
             missing.push_back(node);
         }
     }

@@ -1,0 +1,142 @@
+#include "graph/rpc.h"
+
+#include "base/format.h"
+#include "graph/rpc_hello.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+// A machine that vanishes without a word is noticed after this long, whether it was asked something or not.
+constexpr int kSecondsToLoss = 9;
+
+using AddServer = ggml_backend_reg_t (*)(const char * endpoint);
+
+struct Servers {
+    std::vector<std::string>      endpoints;
+    std::vector<ggml_backend_ptr> open;    // ggml closes a connection that nothing holds
+    std::set<int>                 sockets; // of these connections
+    void (*lost)(const Error & error) = nullptr;
+};
+
+// Lives as long as the process: what it holds is freed by nobody's destructor, because a server may be gone by then.
+Servers & servers() {
+    static Servers * all = new Servers;
+    return *all;
+}
+
+std::set<int> connected_sockets() {
+    std::set<int>   sockets;
+    std::error_code ec;
+    for (const auto & entry : std::filesystem::directory_iterator("/proc/self/fd", ec)) {
+        const int   fd = std::atoi(entry.path().filename().c_str());
+        sockaddr_in peer{};
+        socklen_t   size = sizeof(peer);
+        if (getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &size) == 0 && peer.sin_family == AF_INET) {
+            sockets.insert(fd);
+        }
+    }
+    return sockets;
+}
+
+// Without these a connection to a machine that lost its power stays open for hours.
+void notice_loss(int socket) {
+    const auto set = [&](int level, int option, int value) {
+        setsockopt(socket, level, option, &value, sizeof(value));
+    };
+    set(SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, kSecondsToLoss / 3);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsToLoss / 3);
+    set(IPPROTO_TCP, TCP_KEEPCNT, 2);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, kSecondsToLoss * 1000);
+}
+
+void on_ggml_abort(const char * message) {
+    if (std::strstr(message, "RPC") != nullptr) {
+        servers().lost(Error(ErrorKind::device,
+                             "RPC server " + join(servers().endpoints, " or ") + ": the connection is lost",
+                             "is it still running, and can it run this model? its own output says more"));
+    }
+}
+
+} // namespace
+
+void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(const Error & error)) {
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name("RPC");
+    const auto         add_server =
+        reg ? reinterpret_cast<AddServer>(ggml_backend_reg_get_proc_address(reg, "ggml_backend_rpc_add_server"))
+                    : nullptr;
+    if (!add_server) {
+        throw Error(ErrorKind::unsupported, "--rpc: this build of ggml has no RPC backend",
+                    "build it with GGML_RPC=ON");
+    }
+    for (const std::string & endpoint : endpoints) {
+        check_rpc_server(endpoint);
+    }
+    servers().endpoints = endpoints;
+    servers().lost      = lost;
+    ggml_set_abort_callback(on_ggml_abort);
+    const std::set<int> before = connected_sockets();
+    for (const std::string & endpoint : endpoints) {
+        ggml_backend_reg_t server = add_server(endpoint.c_str());
+        if (!server) {
+            throw Error(ErrorKind::device, "RPC server " + endpoint + ": has no device");
+        }
+        ggml_backend_register(server);
+        servers().open.emplace_back(ggml_backend_dev_init(ggml_backend_reg_dev_get(server, 0), nullptr));
+    }
+    for (int socket : connected_sockets()) {
+        if (!before.count(socket)) {
+            notice_loss(socket);
+            servers().sockets.insert(socket);
+        }
+    }
+}
+
+bool is_rpc(const DeviceInfo & device) {
+    return std::strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device.dev)), "RPC") == 0;
+}
+
+bool runs_remotely(const ggml_tensor * node) {
+    switch (node->op) {
+        case GGML_OP_MAP_CUSTOM1:
+        case GGML_OP_MAP_CUSTOM2:
+        case GGML_OP_MAP_CUSTOM3:
+        case GGML_OP_CUSTOM: return false;
+        default: return true;
+    }
+}
+
+// The scheduler numbers every graph it looks at, and it alone can. All tensors lie on one backend, so it changes nothing; the
+// CPU is there because it asks for one.
+void number_graph(ggml_backend_t backend, ggml_cgraph * graph) {
+    const ggml_backend_ptr       cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
+    ggml_backend_t               backends[] = { backend, cpu.get() };
+    const size_t                 size       = size_t(ggml_graph_n_nodes(graph)) * 2;
+    const ggml_backend_sched_ptr scheduler(ggml_backend_sched_new(backends, nullptr, 2, size, false, false));
+    ggml_backend_sched_split_graph(scheduler.get(), graph);
+}
+
+Traffic rpc_traffic() {
+    Traffic traffic;
+    for (int socket : servers().sockets) {
+        tcp_info  info{};
+        socklen_t size = sizeof(info);
+        if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+            traffic.sent += info.tcpi_bytes_sent;
+            traffic.received += info.tcpi_bytes_received;
+        }
+    }
+    return traffic;
+}
+
+} // namespace penelope
