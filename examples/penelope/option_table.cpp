@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "convert/file_type.h"
+#include "infer/random_engine.h"
 
 #include <cctype>
 #include <sstream>
@@ -52,6 +53,7 @@ constexpr const char * g_general    = "General";
 const std::vector<OptionRow> & option_table() {
     static const std::string types          = "type of most weights: " + join(file_type_names(), ", ");
     static const std::string quantize_types = types + " (default for a sidecar: Q8_0)";
+    static const std::string shapes         = join(known_shapes(), "|");
 
     // clang-format off
     static const std::vector<OptionRow> table = {
@@ -182,7 +184,7 @@ const std::vector<OptionRow> & option_table() {
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.
-        { "shape", "", choice, "NAME", "", "llama-3.2-1b|smollm2-135m", g_model, "bench",
+        { "shape", "", choice, "NAME", "", shapes.c_str(), g_model, "bench",
           "a backbone of this shape with random weights, instead of -m" },
         { "type", "", text, "TYPE", "Q8_0", "", g_model, "bench", "type of the weights of --shape" },
         { "prompt", "-p", integer, "N", "512", "0..", g_measuring, "bench", "prompt tokens; 0 leaves the row out" },

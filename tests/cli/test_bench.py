@@ -45,6 +45,8 @@ class BenchTest(ModelTest):
 
     def test_wrong_requests(self):
         self.error(2, "either --model or --shape", "bench")
+        for shape in ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "qwen3.5-0.8b"):
+            self.error(2, shape, "bench", "--shape", "nothing")
         self.error(2, "METHOD:COUNT", "bench", "-m", self.model.base, "--methods", "penelope")
         self.error(2, "S:E", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4")
         self.error(1, "interval", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4:9")
