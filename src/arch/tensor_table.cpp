@@ -63,6 +63,9 @@ float hf_value(TensorValue value, float gguf) {
     const float nearest = value == TensorValue::one_plus ? float(double(gguf) - 1.0) : float(std::log(-double(gguf)));
     // Fewer and fewer bits of the mantissa, as long as the way back leads to the same number.
     float best = nearest;
+    if (nearest == 0.0f) {
+        return nearest;
+    }
     for (int n_cleared = 1; n_cleared <= 23; n_cleared++) {
         const uint32_t unit = uint32_t(1) << n_cleared;
         uint32_t       bits;
@@ -72,7 +75,7 @@ float hf_value(TensorValue value, float gguf) {
         for (const uint32_t rounded : { down, down + unit }) {
             float candidate;
             std::memcpy(&candidate, &rounded, sizeof(candidate));
-            if (std::isfinite(candidate) && gguf_value(value, candidate) == gguf) {
+            if (!any && std::isfinite(candidate) && gguf_value(value, candidate) == gguf) {
                 best = candidate;
                 any  = true;
             }

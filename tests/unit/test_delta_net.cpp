@@ -109,8 +109,11 @@ TEST_CASE("the convolution: gradients, and the fused kernel's numbers") {
                                                        18)
                                                  : x[2];
                            const penelope::Convolved c = penelope::causal_conv(g, x[0], x[1], past);
-                           Node tail = fused ? ggml_cont(g.ctx(), ggml_transpose(g.ctx(), c.tail)) : c.tail;
-                           Node all  = flat(g, c.y, tail);
+                           Node                      tail =
+                               fused
+                                                        ? ggml_cont(g.ctx(), ggml_transpose(g.ctx(), ggml_reshape_2d(g.ctx(), c.tail, 3, 6)))
+                                                        : c.tail;
+                           Node all = flat(g, c.y, tail);
                            g.set_tape(tape);
                            return all;
                        },
