@@ -63,11 +63,14 @@ install_packages() {
   "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" < /dev/null
 }
 
+# What a script adds to the configuration of its preset.
+cmake_options=()
+
 # build PRESET TARGET...: configures and builds targets of a preset.
 build() {
   local preset=$1
   shift
   use_ninja
-  cmake --preset "$preset"
+  cmake --preset "$preset" "${cmake_options[@]}"
   cmake --build --preset "$preset" --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target "$@"
 }
