@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace penelope {
 
@@ -13,6 +14,8 @@ namespace {
 
 // The update runs row by row on several threads, so a flat buffer is cut into rows of this many numbers.
 constexpr int64_t kRow = 1024;
+// Products of rows with themselves that go into one operation: CUDA takes 65535.
+constexpr int64_t kRowsAtOnce = 32768;
 // Parameters start where every device lets a tensor start: 256 bytes.
 constexpr int64_t kAlign = 64;
 
@@ -20,85 +23,144 @@ int64_t round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
 
-int64_t flat_size(const ParameterGroup & group) {
+int64_t flat_size(const std::vector<ParameterGroup::Parameter> & parameters) {
     int64_t n = 0;
-    for (const ParameterGroup::Parameter & parameter : group.parameters) {
+    for (const ParameterGroup::Parameter & parameter : parameters) {
         n = round_up(n + n_elements(parameter.ne), kAlign);
     }
     return round_up(n, kRow);
 }
 
-Node place(ggml_context * ctx, ggml_backend_buffer_t buffer, char * address, const std::vector<int64_t> & ne,
-           const std::string & name) {
+// The parameters of a group in stretches of at most `most` numbers.
+std::vector<std::vector<ParameterGroup::Parameter>> cut(const ParameterGroup & group, int64_t most) {
+    std::vector<std::vector<ParameterGroup::Parameter>> chunks(1);
+    for (const ParameterGroup::Parameter & parameter : group.parameters) {
+        chunks.back().push_back(parameter);
+        if (flat_size(chunks.back()) > most && chunks.back().size() > 1) {
+            chunks.back().pop_back();
+            chunks.push_back({ parameter });
+        }
+    }
+    return chunks;
+}
+
+Node place(ggml_context * ctx, Node whole, size_t offset, const std::vector<int64_t> & ne, const std::string & name) {
     Node node = ggml_new_tensor(ctx, GGML_TYPE_F32, int(ne.size()), ne.data());
     ggml_set_name(node, name.c_str());
-    ggml_backend_tensor_alloc(buffer, node, address);
+    ggml_backend_tensor_alloc(whole->buffer, node, static_cast<char *>(whole->data) + offset);
     return node;
 }
 
 } // namespace
 
-Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config)
-    : backend_(backend), config_(config), norm_graph_(8 * int(groups.size()) + 8) {
-    size_t n_tensors = 0, n_floats = 0;
+Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config,
+                     size_t max_buffer)
+    : backend_(backend), config_(config), norm_graph_(4096) {
+    const size_t limit = max_buffer ? max_buffer : ggml_backend_buft_get_max_size(backend.buffer_type());
+    const auto   most =
+        int64_t(std::min<size_t>(limit / sizeof(float), size_t(std::numeric_limits<int64_t>::max()) / 2)) / kRow * kRow;
+    size_t n_tensors = 1, n_floats = 0;
     for (const ParameterGroup & group : groups) {
-        n_tensors += 5 + 2 * group.parameters.size();
-        n_floats += size_t(4 * flat_size(group) + kAlign);
-    }
-    const size_t n_buffer = n_floats * sizeof(float);
-    if (backend.device().is_cpu) {
-        require_memory(n_buffer, "weights, gradients and moments", "train fewer parameters");
-    }
-    ctx_ = new_tensor_context(n_tensors);
-    buffer_.reset(ggml_backend_buft_alloc_buffer(backend.buffer_type(), n_buffer));
-    if (!buffer_) {
-        throw Error(ErrorKind::memory,
-                    "weights, gradients and moments: cannot be allocated on " + backend.device().name,
-                    "train fewer parameters");
-    }
-    ggml_backend_buffer_clear(buffer_.get(), 0);
-
-    char *     address = static_cast<char *>(ggml_backend_buffer_get_base(buffer_.get()));
-    const auto next    = [&](const std::vector<int64_t> & ne, int64_t n, const std::string & name) {
-        Node node = place(ctx_.get(), buffer_.get(), address, ne, name);
-        address += size_t(n) * sizeof(float);
-        return node;
-    };
-    for (const ParameterGroup & given : groups) {
-        const int64_t              n  = flat_size(given);
-        const std::vector<int64_t> ne = { kRow, n / kRow };
-        Group                      group{};
-        group.name      = given.name;
-        group.decay     = given.decay;
-        group.n_rows    = n / kRow;
-        group.weights   = next(ne, n, given.name + ".weights");
-        group.gradients = next(ne, n, given.name + ".gradients");
-        group.m         = next(ne, n, given.name + ".first_moments");
-        group.v         = next(ne, n, given.name + ".second_moments");
-        group.settings  = next({ 7 }, kAlign, given.name + ".settings");
-        ggml_set_param(group.weights);
-
-        int64_t offset = 0;
-        for (const ParameterGroup::Parameter & parameter : given.parameters) {
-            const size_t bytes = size_t(offset) * sizeof(float);
-            Slot         slot{};
-            slot.weight   = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.weights->data) + bytes,
-                                  parameter.ne, parameter.name);
-            slot.gradient = place(ctx_.get(), buffer_.get(), static_cast<char *>(group.gradients->data) + bytes,
-                                  parameter.ne, parameter.name);
-            GGML_ASSERT(by_name_.emplace(parameter.name, slots_.size()).second);
-            slots_.push_back(slot);
-            offset = round_up(offset + n_elements(parameter.ne), kAlign);
+        const auto chunks = cut(group, most);
+        n_tensors += 1 + 4 * chunks.size() + 2 * group.parameters.size();
+        for (const auto & chunk : chunks) {
+            n_floats += size_t(4 * flat_size(chunk));
         }
-
-        // A product of every row with itself runs on all threads and needs no memory for the squares.
-        ggml_context * ctx  = norm_graph_.ctx();
-        Node           rows = ggml_reshape_3d(ctx, group.gradients, kRow, 1, group.n_rows);
-        group.squares       = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), group.n_rows));
+    }
+    if (backend.device().is_cpu) {
+        require_memory(n_floats * sizeof(float), "weights, gradients and moments", "train fewer parameters");
+    }
+    ctx_    = new_tensor_context(n_tensors);
+    factor_ = allocate({ kRow }, "factor");
+    for (const ParameterGroup & given : groups) {
+        Group group{};
+        group.name     = given.name;
+        group.decay    = given.decay;
+        group.settings = allocate({ 7 }, given.name + ".settings");
+        for (const auto & parameters : cut(given, most)) {
+            add_chunk(group, parameters);
+        }
+        group.squares = sum_of_squares(group);
         norm_graph_.output(group.squares);
-        groups_.push_back(group);
+        groups_.push_back(std::move(group));
     }
     norm_graph_.allocate(backend);
+}
+
+// A tensor of zeros in a buffer of its own.
+Node Optimizer::allocate(const std::vector<int64_t> & ne, const std::string & name) {
+    Node node = ggml_new_tensor(ctx_.get(), GGML_TYPE_F32, int(ne.size()), ne.data());
+    ggml_set_name(node, name.c_str());
+    const size_t size = ggml_backend_buft_get_alloc_size(backend_.buffer_type(), node);
+    buffers_.emplace_back(ggml_backend_buft_alloc_buffer(backend_.buffer_type(), size));
+    if (!buffers_.back()) {
+        throw device_memory_error(name, size, backend_.device(), "train fewer parameters");
+    }
+    ggml_backend_buffer_clear(buffers_.back().get(), 0);
+    ggml_backend_tensor_alloc(buffers_.back().get(), node, ggml_backend_buffer_get_base(buffers_.back().get()));
+    return node;
+}
+
+void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Parameter> & parameters) {
+    Chunk chunk{};
+    chunk.n_rows                  = flat_size(parameters) / kRow;
+    const std::vector<int64_t> ne = { kRow, chunk.n_rows };
+    const std::string where = group.name + (group.chunks.empty() ? "" : "." + std::to_string(group.chunks.size()));
+    chunk.weights           = allocate(ne, where + ".weights");
+    chunk.gradients         = allocate(ne, where + ".gradients");
+    chunk.m                 = allocate(ne, where + ".first_moments");
+    chunk.v                 = allocate(ne, where + ".second_moments");
+    ggml_set_param(chunk.weights);
+    int64_t first = 0;
+    for (const ParameterGroup::Parameter & parameter : parameters) {
+        const size_t offset = size_t(first) * sizeof(float);
+        Slot         slot{};
+        slot.weight   = place(ctx_.get(), chunk.weights, offset, parameter.ne, parameter.name);
+        slot.gradient = place(ctx_.get(), chunk.gradients, offset, parameter.ne, parameter.name);
+        GGML_ASSERT(by_name_.emplace(parameter.name, slots_.size()).second);
+        slots_.push_back(slot);
+        first = round_up(first + n_elements(parameter.ne), kAlign);
+    }
+    group.chunks.push_back(chunk);
+}
+
+// A product of every row with itself runs on all threads and needs no memory for the squares; a device takes a limited number
+// of such products at once.
+Node Optimizer::sum_of_squares(const Group & group) {
+    ggml_context * ctx = norm_graph_.ctx();
+    Node           sum = nullptr;
+    for (const Chunk & chunk : group.chunks) {
+        for (int64_t first = 0; first < chunk.n_rows; first += kRowsAtOnce) {
+            const int64_t n     = std::min(kRowsAtOnce, chunk.n_rows - first);
+            const size_t  bytes = kRow * sizeof(float);
+            Node          rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
+            Node          part  = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), n));
+            sum                 = sum ? ggml_add(ctx, sum, part) : part;
+            norm_graph_.expand(sum);
+        }
+    }
+    return sum;
+}
+
+// One AdamW operation per chunk; scaled: the gradients are multiplied with the factor first.
+Graph & Optimizer::update_graph(bool scaled) {
+    std::unique_ptr<Graph> & graph = scaled ? scaled_update_ : update_;
+    if (!graph) {
+        size_t n_chunks = 0;
+        for (const Group & group : groups_) {
+            n_chunks += group.chunks.size();
+        }
+        graph              = std::make_unique<Graph>(int(4 * n_chunks) + 4);
+        ggml_context * ctx = graph->ctx();
+        for (const Group & group : groups_) {
+            for (const Chunk & chunk : group.chunks) {
+                Node gradients = scaled ? ggml_mul_inplace(ctx, chunk.gradients, factor_) : chunk.gradients;
+                graph->expand(ggml_opt_step_adamw(ctx, chunk.weights, gradients, chunk.m, chunk.v, group.settings));
+            }
+        }
+    }
+    graph->allocate(backend_);
+    return *graph;
 }
 
 const Optimizer::Slot & Optimizer::slot(const std::string & name) const {
@@ -166,62 +228,85 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
     const float  beta2    = float(config_.beta2);
     const double correct1 = 1.0 / (1.0 - std::pow(double(beta1), double(n_steps_)));
     const double correct2 = 1.0 / (1.0 - std::pow(double(beta2), double(n_steps_)));
-    Graph        update(4 * n_groups() + 4);
     for (size_t i = 0; i < groups_.size(); i++) {
         const Group & group = groups_[i];
         set_node(group.settings, std::vector<float>{ float(rates[i]), beta1, beta2, float(config_.eps),
                                                      float(group.decay), float(correct1), float(correct2) });
-        Node gradients = factor == 1.0f ? group.gradients : ggml_scale_inplace(update.ctx(), group.gradients, factor);
-        update.expand(ggml_opt_step_adamw(update.ctx(), group.weights, gradients, group.m, group.v, group.settings));
     }
-    update.allocate(backend_);
+    Graph & update = update_graph(factor != 1.0f);
+    set_node(factor_, std::vector<float>(size_t(kRow), factor));
     update.compute(backend_);
     return { norm, true };
 }
 
-Node Optimizer::flat(int group, Part part) const {
-    const Group & g = groups_[size_t(group)];
-    return part == Part::weights         ? g.weights
-           : part == Part::gradients     ? g.gradients
-           : part == Part::first_moments ? g.m
-                                         : g.v;
+std::vector<Node> Optimizer::flat(int group, Part part) const {
+    std::vector<Node> nodes;
+    for (const Chunk & chunk : groups_[size_t(group)].chunks) {
+        nodes.push_back(part == Part::weights         ? chunk.weights
+                        : part == Part::gradients     ? chunk.gradients
+                        : part == Part::first_moments ? chunk.m
+                                                      : chunk.v);
+    }
+    return nodes;
+}
+
+int64_t Optimizer::n_flat(int group) const {
+    int64_t n = 0;
+    for (Node node : flat(group, Part::weights)) {
+        n += ggml_nelements(node);
+    }
+    return n;
 }
 
 std::vector<float> Optimizer::read(int group, Part part) const {
-    return get_node(flat(group, part));
+    std::vector<float> values;
+    for (Node node : flat(group, part)) {
+        const std::vector<float> chunk = get_node(node);
+        values.insert(values.end(), chunk.begin(), chunk.end());
+    }
+    return values;
 }
 
 void Optimizer::write(int group, Part part, const std::vector<float> & values) {
-    Node node = flat(group, part);
-    if (int64_t(values.size()) != ggml_nelements(node)) {
+    if (int64_t(values.size()) != n_flat(group)) {
         throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint holds " +
                                            std::to_string(values.size()) + " numbers, expected " +
-                                           std::to_string(ggml_nelements(node)));
+                                           std::to_string(n_flat(group)));
     }
-    set_node(node, values);
+    const float * from = values.data();
+    for (Node node : flat(group, part)) {
+        set_node(node, from, ggml_nbytes(node));
+        from += ggml_nelements(node);
+    }
 }
 
 void Optimizer::change(int group, Part part, const std::function<void(float * values, size_t n)> & change) {
-    Node node = flat(group, part);
-    if (ggml_backend_buffer_is_host(buffer_.get())) {
-        change(static_cast<float *>(node->data), size_t(ggml_nelements(node)));
+    const std::vector<Node> nodes = flat(group, part);
+    if (nodes.size() == 1 && ggml_backend_buffer_is_host(nodes.front()->buffer)) {
+        change(static_cast<float *>(nodes.front()->data), size_t(n_flat(group)));
         return;
     }
-    std::vector<float> values = get_node(node);
+    std::vector<float> values = read(group, part);
     change(values.data(), values.size());
-    set_node(node, values);
+    write(group, part, values);
 }
 
 void Optimizer::reset_moments() {
     for (const Group & group : groups_) {
-        ggml_backend_tensor_memset(group.m, 0, 0, ggml_nbytes(group.m));
-        ggml_backend_tensor_memset(group.v, 0, 0, ggml_nbytes(group.v));
+        for (const Chunk & chunk : group.chunks) {
+            ggml_backend_tensor_memset(chunk.m, 0, 0, ggml_nbytes(chunk.m));
+            ggml_backend_tensor_memset(chunk.v, 0, 0, ggml_nbytes(chunk.v));
+        }
     }
     n_steps_ = 0;
 }
 
 size_t Optimizer::n_bytes() const {
-    return ggml_backend_buffer_get_size(buffer_.get()) + norm_graph_.n_bytes();
+    size_t n = norm_graph_.n_bytes();
+    for (const ggml_backend_buffer_ptr & buffer : buffers_) {
+        n += ggml_backend_buffer_get_size(buffer.get());
+    }
+    return n;
 }
 
 } // namespace penelope

@@ -1,6 +1,7 @@
 // AdamW over groups of parameters, on the device. Every group is one flat F32 buffer of weights, one of gradients and two of
 // moments; the parameters that builders use are tensors inside the flat weights. So a group is stepped by one operation, its
-// norm is one, and a checkpoint is three buffers and a count.
+// norm is one, and a checkpoint is three buffers and a count. A group larger than the device lets a buffer be is cut into
+// several, between two parameters.
 //
 // A step: the graph that collect() was called on is computed, then step() reads the global norm and, when it is finite, clips
 // and updates. When it is not, nothing has changed.
@@ -39,8 +40,10 @@ struct StepReport {
 
 class Optimizer {
   public:
-    // All weights, gradients and moments start as zero. Throws Error(memory) with both sizes.
-    Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config = {});
+    // All weights, gradients and moments start as zero. max_buffer: bytes, 0 for what the device allows. Throws Error(memory)
+    // with both sizes.
+    Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config = {},
+              size_t max_buffer = 0);
 
     // A trainable tensor, F32 on the device, valid as long as the optimizer. Names are unique over all groups.
     Node               parameter(const std::string & name) const;
@@ -63,8 +66,8 @@ class Optimizer {
     enum class Part { weights, gradients, first_moments, second_moments };
     int                 n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
-    int64_t n_flat(int group) const { return ggml_nelements(groups_[size_t(group)].weights); } // numbers in a buffer
-    std::vector<float> read(int group, Part part) const;
+    int64_t             n_flat(int group) const; // numbers in a buffer
+    std::vector<float>  read(int group, Part part) const;
     void write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
     // Lets `change` work on the numbers of a buffer, in place where the device's memory is the host's.
     void    change(int group, Part part, const std::function<void(float * values, size_t n)> & change);
@@ -77,30 +80,40 @@ class Optimizer {
     size_t n_bytes() const; // on the device
 
   private:
+    // A stretch of a group that lies in buffers of its own.
+    struct Chunk {
+        int64_t n_rows;                   // of the flat buffers
+        Node    weights, gradients, m, v; // [kRow, n_rows]
+    };
     struct Group {
-        std::string name;
-        double      decay;
-        int64_t     n_rows;                   // of the flat buffers
-        Node        weights, gradients, m, v; // [kRow, n_rows]
-        Node        settings;                 // the seven numbers of the update
-        Node        squares;                  // [1], sum of squares of the gradients
+        std::string        name;
+        double             decay;
+        std::vector<Chunk> chunks;
+        Node               settings; // the seven numbers of the update
+        Node               squares;  // [1], sum of squares of the gradients
     };
     struct Slot {
         Node weight, gradient;
     };
 
-    const Slot & slot(const std::string & name) const;
-    Node         flat(int group, Part part) const;
+    const Slot &      slot(const std::string & name) const;
+    std::vector<Node> flat(int group, Part part) const;
+    Node              allocate(const std::vector<int64_t> & ne, const std::string & name);
+    void              add_chunk(Group & group, const std::vector<ParameterGroup::Parameter> & parameters);
+    Node              sum_of_squares(const Group & group);
+    Graph &           update_graph(bool scaled);
 
     const Backend &                         backend_;
     AdamWConfig                             config_;
     int64_t                                 n_steps_ = 0;
     ggml_context_ptr                        ctx_;
-    ggml_backend_buffer_ptr                 buffer_;
+    std::vector<ggml_backend_buffer_ptr>    buffers_;
     std::vector<Group>                      groups_;
     std::vector<Slot>                       slots_; // in the order given
     std::unordered_map<std::string, size_t> by_name_;
-    Graph                                   norm_graph_;
+    Node                   factor_ = nullptr; // [kRow], all the same: what gradients are multiplied with
+    Graph                  norm_graph_;
+    std::unique_ptr<Graph> update_, scaled_update_; // made when first needed
 };
 
 } // namespace penelope

@@ -198,3 +198,25 @@ TEST_CASE("sizes and order") {
     CHECK(optimizer.parameter("far")->ne[0] == 1000);
     CHECK(optimizer.values("w") == std::vector<float>(15, 0.0f));
 }
+
+TEST_CASE("a group larger than a buffer may be is stepped in parts as it would be whole") {
+    Optimizer whole(backend(), kGroups), cut(backend(), kGroups, {}, 4096);
+    for (Optimizer * optimizer : { &whole, &cut }) {
+        initialize(*optimizer);
+        Problem problem(*optimizer);
+        for (int i = 0; i < 3; i++) {
+            problem.compute(i);
+            CHECK(optimizer->step({ 1e-2, 1e-3 }, 0.5).applied);
+        }
+    }
+    for (const char * name : { "w", "far", "b", "unused" }) {
+        CAPTURE(name);
+        CHECK(whole.values(name) == cut.values(name));
+    }
+    CHECK(cut.n_flat(0) > whole.n_flat(0)); // every part is filled up by itself
+    Optimizer copy(backend(), kGroups, {}, 4096);
+    for (int group = 0; group < 2; group++) {
+        copy.write(group, Optimizer::Part::weights, cut.read(group, Optimizer::Part::weights));
+    }
+    CHECK(copy.values("far") == cut.values("far"));
+}
