@@ -1,7 +1,6 @@
 #include "graph/kernels.h"
 
-#include "base/rng.h"
-#include "graph/ops.h"
+#include "graph/dropout.h"
 
 #include <algorithm>
 #include <array>
@@ -206,65 +205,31 @@ void run_swiglu_gate_back(ggml_tensor * dst, int ith, int nth, void *) {
 
 // --- dropout
 
-constexpr int64_t kBlocks = 64;          // of four random words, drawn side by side
-constexpr int64_t kDraws  = kBlocks * 8; // elements they decide: 16 bits each
-
 struct DropoutOp {
     const Dropout * source;
     uint64_t        draw;
 };
 
-// Of the 512 elements from i0 on, number 64 k + j is decided by half k % 2 (the low one first) of word k / 2 of block
-// base + i0 / 8 + j of the stream, as philox4x32() gives it.
 PENELOPE_CPU_VERSIONS
-void dropout_elements(float * out, const float * x, Range range, uint32_t threshold, float factor, uint64_t seed,
-                      uint64_t stream, uint64_t base) {
-    for (int64_t i0 = range.first; i0 < range.last; i0 += kDraws) {
-        uint32_t       c0[kBlocks], c1[kBlocks], c2[kBlocks], c3[kBlocks];
-        const uint32_t first = uint32_t(i0 / 8); // the upper half of the counter is that of base
-        for (int64_t block = 0; block < kBlocks; block++) {
-            c0[block] = first + uint32_t(block);
-            c1[block] = uint32_t(base >> 32);
-            c2[block] = uint32_t(stream);
-            c3[block] = uint32_t(stream >> 32);
-        }
-        uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
-        for (int round = 0; round < 10; round++) {
-            for (int64_t block = 0; block < kBlocks; block++) {
-                const uint64_t p0 = uint64_t(0xD2511F53) * c0[block];
-                const uint64_t p1 = uint64_t(0xCD9E8D57) * c2[block];
-                c0[block]         = uint32_t(p1 >> 32) ^ c1[block] ^ k0;
-                c1[block]         = uint32_t(p1);
-                c2[block]         = uint32_t(p0 >> 32) ^ c3[block] ^ k1;
-                c3[block]         = uint32_t(p0);
-            }
-            k0 += 0x9E3779B9;
-            k1 += 0xBB67AE85;
-        }
-        float keep[kDraws];
-        for (int word = 0; word < 4; word++) {
-            const uint32_t * bits = word == 0 ? c0 : word == 1 ? c1 : word == 2 ? c2 : c3;
-            for (int64_t block = 0; block < kBlocks; block++) {
-                keep[(2 * word) * kBlocks + block]     = (bits[block] & 0xFFFF) < threshold ? 0.0f : factor;
-                keep[(2 * word + 1) * kBlocks + block] = (bits[block] >> 16) < threshold ? 0.0f : factor;
-            }
-        }
-        const int64_t n = std::min(kDraws, range.last - i0);
-        for (int64_t i = 0; i < n; i++) {
-            out[i0 + i] = x[i0 + i] * keep[i];
-        }
+void multiply(float * out, const float * x, const float * factors, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = x[i] * factors[i];
     }
 }
 
 void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
-    const DropoutOp * op        = static_cast<const DropoutOp *>(data);
-    const Dropout &   source    = *op->source;
-    const auto        threshold = uint32_t(std::lround(std::min(std::max(double(source.rate), 0.0), 0.999) * 65536.0));
-    const float       factor    = float(65536.0 / (65536.0 - double(threshold)));
-    const uint64_t    stream    = stream_id("dropout", source.step);
-    dropout_elements(static_cast<float *>(dst->data), static_cast<const float *>(dst->src[0]->data),
-                     share(ggml_nelements(dst), kDraws, ith, nth), threshold, factor, source.seed, stream,
-                     op->draw << 32);
+    const DropoutOp * op    = static_cast<const DropoutOp *>(data);
+    const int64_t     block = dropout_block(dst->ne[0]);
+    const float *     bank  = op->source->bank().data();
+    const float *     x     = static_cast<const float *>(dst->src[0]->data);
+    float *           out   = static_cast<float *>(dst->data);
+    const Range       range = share(ggml_nelements(dst) / block, 4, ith, nth);
+    for (int64_t first = range.first; first < range.last; first += 4) {
+        const std::array<uint32_t, 4> rows = dropout_choice(*op->source, op->draw, first, block);
+        for (int64_t i = first; i < std::min(first + 4, range.last); i++) {
+            multiply(out + i * block, x + i * block, bank + int64_t(rows[size_t(i - first)]) * block, block);
+        }
+    }
 }
 
 } // namespace
@@ -294,6 +259,7 @@ Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {
 
 Node cpu_dropout(Graph & g, Node x, const Dropout & source, int64_t draw) {
     GGML_ASSERT(ggml_is_contiguous(x));
+    source.bank(); // made before threads read it
     auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, uint64_t(draw) });
     g.keep(op);
     return custom(g, { x->ne[0], x->ne[1], x->ne[2] }, { x }, run_dropout, op.get());

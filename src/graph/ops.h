@@ -4,6 +4,7 @@
 // All nodes are matrices [features, rows] in ggml order unless a comment says otherwise; activations are F32.
 #pragma once
 
+#include "graph/dropout.h"
 #include "graph/graph.h"
 
 #include <vector>
@@ -23,14 +24,9 @@ Node silu(Graph & g, Node a);
 Node gelu(Graph & g, Node a);               // exact, x Phi(x); ops_gelu.cpp
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
-// What dropout takes away follows from these alone. The trainer keeps them and moves `step` on; they are read whenever the
-// graph runs and must live as long as it does.
-struct Dropout {
-    float    rate = 0.0f; // in steps of 1/65536
-    uint64_t seed = 0;
-    uint64_t step = 0;
-};
-Node dropout(Graph & g, Node x, const Dropout & source); // on the CPU only
+Node dropout(Graph & g, Node x, const Dropout & source);
+// The same elements as draw number `draw`, without a gradient.
+Node dropout_again(Graph & g, Node x, const Dropout & source, int64_t draw);
 
 // --- ops_norm.cpp
 
@@ -77,7 +73,8 @@ struct AttentionShape {
     float scale;
 };
 // q [head_dim * n_head, n_q], k and v [head_dim * n_head_kv, n_kv] (rows may be strided), mask [n_kv, n_q] F16 of 0 and -inf or
-// null when every query sees every row -> [head_dim * n_head, n_q]. Fused without a tape, explicit softmax with one.
+// null when every query sees every row -> [head_dim * n_head, n_q]. Fused without a tape where the device can, else by an explicit
+// softmax.
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
 
 // --- ops_rows.cpp

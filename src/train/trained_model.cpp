@@ -63,7 +63,7 @@ void set_transposed(Node transposed, const GgufReader & file, const GgufTensor &
 TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
     : choice_(choice), training_(method_training(choice.method)), base_(open_file(choice.base)),
       init_(open_file(choice.init)), tokenizer_(Tokenizer::from_gguf(*base_)), store_(backend.device(), false),
-      transposes_(backend.device(), false) {
+      transposes_(backend.device(), false), is_host_(backend.device().is_cpu) {
     backbone_ = load_backbone(base_, {}, store_);
     store_.load();
     take_init();
@@ -173,7 +173,7 @@ void TrainedModel::set_initial_values() {
 
 // Puts the optimizer's tensors where the builders look for them.
 void TrainedModel::connect() {
-    dropout_            = { choice_.dropout, choice_.seed, 0 };
+    dropout_            = Dropout(choice_.dropout, choice_.seed, 0);
     backbone_.recompute = choice_.recompute;
     if (choice_.full) {
         for_each_weight(
@@ -225,6 +225,7 @@ void TrainedModel::keep_transposes() {
 
 void TrainedModel::choose_loss_scale() {
     constexpr float kScale = 4096.0f;
+    loss_scale_            = is_host_ ? 1.0f : kScale;
     for_each_projection(backbone_, [&](const Linear & layer) {
         loss_scale_ = layer.weight->type == GGML_TYPE_F32 ? loss_scale_ : kScale;
     });

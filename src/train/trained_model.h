@@ -49,7 +49,8 @@ class TrainedModel {
     const GgufReader &                  base() const { return *base_; }
     int64_t                             n_frozen() const { return n_frozen_; }
     size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
-    // What to multiply the loss with so that small gradients survive products with weights of 16 bits.
+    // What to multiply the loss with so that small gradients survive products in 16 bits: with weights of that size, and of
+    // any size on a device, which may round what it multiplies.
     float loss_scale() const { return loss_scale_; }
 
   private:
@@ -72,6 +73,7 @@ class TrainedModel {
     ModuleNodes                       modules_;
     std::unique_ptr<Objective>        objective_;
     Dropout                           dropout_;
+    bool                              is_host_; // runs on the CPU
     int64_t                           n_frozen_   = 0;
     float                             loss_scale_ = 1.0f;
 };

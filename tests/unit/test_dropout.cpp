@@ -52,23 +52,47 @@ TEST_CASE("the same elements whatever the number of threads; others for another 
     CHECK(on_ones({ 0.3f, 1, 1 }, 10007, 2, 1) != once);
 }
 
-TEST_CASE("elements are decided by the words of the project's generator") {
-    const Dropout            source = { 0.25f, 0x123456789ABCDEFull, 77 };
-    const std::vector<float> values = on_ones(source, 1300, 2, 3);
+TEST_CASE("blocks take rows of the bank by the words of the project's generator") {
+    const Dropout            source(0.25f, 0x123456789ABCDEFull, 77);
+    const std::vector<float> values = on_ones(source, 64 * 21, 2, 3);
     const uint64_t           stream = penelope::stream_id("dropout", source.step);
     for (uint64_t i = 0; i < values.size(); i++) {
-        const uint64_t                group = i / 512, k = i % 512 / 64, j = i % 64;
-        const uint64_t                block = (uint64_t(3) << 32) + group * 64 + j;
+        const uint64_t                block = i / 64;
         const penelope::PhiloxCounter words =
-            penelope::philox4x32({ uint32_t(block), uint32_t(block >> 32), uint32_t(stream), uint32_t(stream >> 32) },
+            penelope::philox4x32({ uint32_t(block / 4), 3, uint32_t(stream), uint32_t(stream >> 32) },
                                  { uint32_t(source.seed), uint32_t(source.seed >> 32) });
-        const uint32_t half = (words[k / 2] >> (k % 2 ? 16 : 0)) & 0xFFFF;
-        REQUIRE((values[i] == 0.0f) == (half < 16384));
+        REQUIRE(values[i] == source.bank()[words[block % 4] % 4096 * 64 + i % 64]);
+    }
+}
+
+TEST_CASE("every column of the bank drops the share asked for") {
+    const Dropout source(0.1f, 5, 0);
+    for (size_t column = 0; column < 64; column++) {
+        int n_zeros = 0;
+        for (size_t pattern = 0; pattern < 4096; pattern++) {
+            n_zeros += source.bank()[pattern * 64 + column] == 0.0f;
+        }
+        CHECK(n_zeros == 410);
+    }
+}
+
+TEST_CASE("operations every device has drop the same elements as the kernel of the CPU") {
+    for (int64_t width : { 64, 96, 10, 7 }) {
+        CAPTURE(width);
+        const Dropout source(0.3f, 9, 4);
+        const Leaf    x     = leaf({ width, 11 }, 1);
+        const Build   build = [&](Graph & g, const std::vector<Node> & leaves, Fills &) {
+            return penelope::dropout(g, leaves[0], source);
+        };
+        const Result everywhere = gradients({ x }, build, {}, false);
+        const Result kernel     = gradients({ x }, build, {}, true);
+        CHECK(everywhere.value == kernel.value);
+        CHECK(everywhere.gradients == kernel.gradients);
     }
 }
 
 TEST_CASE("a graph that is computed again reads the step anew") {
-    Dropout source = { 0.3f, 1, 1 };
+    Dropout source(0.3f, 1, 1);
     Graph   g(10);
     Node    x = g.input("x", GGML_TYPE_F32, 1000);
     Node    y = penelope::dropout(g, x, source);
@@ -86,7 +110,7 @@ TEST_CASE("a graph that is computed again reads the step anew") {
 }
 
 TEST_CASE("gradients go through the elements that were kept") {
-    const Dropout source = { 0.4f, 1, 1 };
+    const Dropout source(0.4f, 1, 1);
     check({ leaf({ 7, 5 }, 1) }, [&](Graph & g, const std::vector<Node> & x, Fills &) {
         Node y = penelope::dropout(g, x[0], source);
         return penelope::mul(g, y, y);
@@ -94,8 +118,8 @@ TEST_CASE("gradients go through the elements that were kept") {
 }
 
 TEST_CASE("low-rank updates read what dropout left of their input, the weight reads all of it") {
-    const Dropout source = { 0.4f, 1, 1 };
-    const Build   build  = [&](Graph & g, const std::vector<Node> & x, Fills & fills) {
+    const Dropout source(0.4f, 1, 1);
+    const Build   build = [&](Graph & g, const std::vector<Node> & x, Fills & fills) {
         Node   frozen = g.input("frozen", GGML_TYPE_F32, 7, 6);
         Linear first, second;
         fill(fills, frozen, random_values(42, 9));
