@@ -119,7 +119,12 @@ PENELOPE_API penelope_status penelope_model_get_info(const penelope_model * mode
 
 typedef struct penelope_session penelope_session;
 
-typedef enum penelope_kv_type { PENELOPE_KV_F16 = 0, PENELOPE_KV_F32, PENELOPE_KV_Q8_0 } penelope_kv_type;
+typedef enum penelope_kv_type {
+    PENELOPE_KV_F16 = 0,
+    PENELOPE_KV_F32,
+    PENELOPE_KV_Q8_0,
+    PENELOPE_KV_BF16
+} penelope_kv_type;
 
 typedef struct penelope_session_params {
     int32_t          n_ctx;     /* rows of context; 0: the smaller of 4096 and the model's own */

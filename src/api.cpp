@@ -91,6 +91,7 @@ ggml_type type_of(penelope_kv_type type) {
         case PENELOPE_KV_F16: return GGML_TYPE_F16;
         case PENELOPE_KV_F32: return GGML_TYPE_F32;
         case PENELOPE_KV_Q8_0: return GGML_TYPE_Q8_0;
+        case PENELOPE_KV_BF16: return GGML_TYPE_BF16;
     }
     throw penelope::Error(penelope::ErrorKind::usage, "kv_type: not a value of penelope_kv_type");
 }

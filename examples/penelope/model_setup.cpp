@@ -81,6 +81,7 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
     load.base   = options.required("model");
     load.device = options.text("device");
     load.insist = options.flag("insist");
+    load.maps   = !options.flag("no-mmap");
     for (const std::string & value : options.list("lora")) {
         add_loras(value, load.loras);
     }
@@ -105,7 +106,10 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
 } // namespace
 
 ggml_type parse_kv_type(const std::string & name) {
-    return name == "f32" ? GGML_TYPE_F32 : name == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
+    return name == "f32"    ? GGML_TYPE_F32
+           : name == "bf16" ? GGML_TYPE_BF16
+           : name == "q8_0" ? GGML_TYPE_Q8_0
+                            : GGML_TYPE_F16;
 }
 
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal) {

@@ -88,8 +88,10 @@ const std::vector<OptionRow> & option_table() {
           "run what the files speak against: a sidecar on changed weights, --cot where it was not trained for" },
         { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval serve",
           "rows of context; 0: the smaller of 4096 and the model's own" },
-        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|f32|q8_0", g_model, "run chat bench eval serve",
+        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|bf16|f32|q8_0", g_model, "run chat bench eval serve",
           "storage of keys and values" },
+        { "no-mmap", "", flag, "", "", "", g_model, "run chat eval serve",
+          "read the weights into memory instead of using them from the file, which may then change or shrink" },
 
         // Prompt.
         { "prompt", "-p", text, "TEXT", "", "", g_prompt, "run", "the prompt; without -p, -f and --batch it is read from stdin" },

@@ -64,7 +64,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
                              ? nullptr
                              : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
 
-    auto impl  = std::make_unique<Impl>(find_device(options.device), options.repack);
+    auto impl  = std::make_unique<Impl>(find_device(options.device), options.repack, options.maps);
     impl->name = base->find_str("general.name").value_or("");
     if (impl->name.empty()) {
         impl->name = std::filesystem::path(options.base).stem().string();

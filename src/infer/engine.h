@@ -29,6 +29,7 @@ struct LoadOptions {
     std::string           device = "auto";
     bool                  repack = true;  // copy weights into the CPU's faster layouts where it has one
     bool                  insist = false; // only warn when the base's weights are not those the sidecar was trained on
+    bool                  maps   = true;  // use weights from the file's map; else they are read into memory
 };
 
 class Engine {

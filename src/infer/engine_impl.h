@@ -12,7 +12,8 @@
 namespace penelope {
 
 struct Engine::Impl {
-    explicit Impl(const DeviceInfo & where, bool repack) : device(where), store(where, repack), tables(where, false) {}
+    explicit Impl(const DeviceInfo & where, bool repack, bool maps = true)
+        : device(where), store(where, repack, maps), tables(where, false) {}
 
     DeviceInfo                                     device;
     WeightStore                                    store;

@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include "base/error.h"
-#include "base/format.h"
 #include "base/memory.h"
 
 #include <cstring>
@@ -111,14 +110,14 @@ struct WeightStore::Impl {
     void load_copied(Group & group);
 };
 
-WeightStore::WeightStore(const DeviceInfo & device, bool repack) : impl_(std::make_unique<Impl>()) {
+WeightStore::WeightStore(const DeviceInfo & device, bool repack, bool maps) : impl_(std::make_unique<Impl>()) {
     impl_->device = device;
     if (repack) {
         impl_->layouts = extra_layouts(device.dev);
     }
     ggml_backend_dev_props props{};
     ggml_backend_dev_get_props(device.dev, &props);
-    impl_->maps_host_memory = device.is_cpu && props.caps.buffer_from_host_ptr;
+    impl_->maps_host_memory = maps && device.is_cpu && props.caps.buffer_from_host_ptr;
 }
 
 WeightStore::~WeightStore()                       = default;
@@ -127,7 +126,12 @@ WeightStore::WeightStore(WeightStore &&) noexcept = default;
 Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use) {
     check_type(*file, tensor, use);
     Group & group = impl_->group(impl_->choose(tensor, use));
-    Node    node  = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
+    for (const Source & source : group.sources) {
+        if (source.tensor == &tensor) {
+            return source.node;
+        }
+    }
+    Node node = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
     ggml_set_name(node, tensor.name.c_str());
     group.sources.push_back({ node, std::move(file), &tensor, {} });
     impl_->n_bytes += tensor.size;
@@ -187,8 +191,7 @@ void WeightStore::Impl::load_copied(Group & group) {
     }
     group.buffers.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(group.ctx.get(), group.buft));
     if (!group.buffers.back()) {
-        throw Error(ErrorKind::memory, "weights: " + format_bytes(needed) + " cannot be allocated on " + device.name,
-                    "use a smaller quantization of the model");
+        throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
     }
     ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     for (const Source & source : group.sources) {

@@ -20,11 +20,13 @@ enum class WeightUse {
 
 class WeightStore {
   public:
-    WeightStore(const DeviceInfo & device, bool repack);
+    // maps: weights stay in the file's map where the device can read them there. A file that shrinks under it ends the process.
+    WeightStore(const DeviceInfo & device, bool repack, bool maps = true);
     ~WeightStore();
     WeightStore(WeightStore &&) noexcept;
 
-    // A tensor of the file. The reader is kept alive as long as the store. The node has data after load().
+    // A tensor of the file, which a map keeps open as long as the store. The node has data after load(). A second use of a
+    // tensor (a tied head) gets the node of the first unless it takes another layout.
     Node add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use);
 
     // A tensor with contents from the host.

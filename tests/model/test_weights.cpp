@@ -1,0 +1,62 @@
+// Where weights lie: in the file's map or in memory of their own, and each of them once.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "gguf/reader.h"
+#include "infer/session.h"
+#include "model/backbone.h"
+#include "support/golden.h"
+
+#include <filesystem>
+
+using namespace penelope;
+
+namespace {
+
+SessionOptions small_session() {
+    SessionOptions options;
+    options.n_ctx     = 64;
+    options.n_threads = 1;
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("weights read into memory survive a file that shrinks under them") {
+    const test::GoldenCase golden("last");
+    LoadOptions            options;
+    options.base    = golden.file("copy.gguf");
+    options.sidecar = golden.file("sidecar-copy.gguf");
+    options.device  = "CPU";
+    options.maps    = false;
+    std::filesystem::copy_file(golden.backbone(), options.base);
+    std::filesystem::copy_file(golden.sidecar(), options.sidecar);
+    Session         session(Engine::load(options), small_session());
+    GenerateOptions generate;
+    generate.n_steps    = 3;
+    generate.n_predict  = 12;
+    const Answer before = session.generate(golden.prompt_ids(0), generate);
+    std::filesystem::resize_file(options.base, 100);
+    std::filesystem::resize_file(options.sidecar, 100);
+    CHECK(session.generate(golden.prompt_ids(0), generate).tokens == before.tokens);
+    CHECK(session.generate(golden.prompt_ids(1), generate).tokens ==
+          golden.json()["greedy"]["K3.ex1"].get<std::vector<int32_t>>());
+}
+
+TEST_CASE("a tied head is the embedding itself") {
+    const test::GoldenCase golden("last");
+    for (bool maps : { true, false }) {
+        LoadOptions options;
+        options.base      = golden.backbone();
+        options.device    = "CPU";
+        options.repack    = false;
+        options.maps      = maps;
+        const auto engine = Engine::load(options);
+        CHECK(engine->backbone().head.weight == engine->backbone().embedding);
+        size_t n_bytes = 0;
+        for (const GgufTensor & tensor : GgufReader::open(golden.backbone()).tensors()) {
+            n_bytes += tensor.size;
+        }
+        CHECK(engine->weight_bytes() == n_bytes);
+    }
+}
