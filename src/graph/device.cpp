@@ -1,6 +1,5 @@
 #include "graph/device.h"
 
-#include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
 
@@ -113,12 +112,24 @@ Backend::Backend(const DeviceInfo & device, int n_threads)
 }
 
 void Backend::set_abort(ggml_abort_callback callback, void * data) {
+    abort_                 = callback;
+    abort_data_            = data;
     ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(device_.dev);
     const auto         set = reinterpret_cast<ggml_backend_set_abort_callback_t>(
         ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_abort_callback"));
     if (set) {
         set(backend_.get(), callback, data);
     }
+}
+
+Error device_memory_error(const std::string & what, size_t needed, const DeviceInfo & device,
+                          const std::string & hint) {
+    size_t free = 0, total = 0;
+    ggml_backend_dev_memory(device.dev, &free, &total);
+    return Error(ErrorKind::memory,
+                 what + ": " + format_bytes(needed) + " cannot be allocated on " + device.name + ", " +
+                     format_bytes(free) + " of " + format_bytes(total) + " are free",
+                 hint);
 }
 
 ggml_backend_buffer_type_t Backend::buffer_type() const {

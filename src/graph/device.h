@@ -3,6 +3,8 @@
 // device lacks is an Error that names it.
 #pragma once
 
+#include "base/error.h"
+
 #include "ggml-backend.h"
 #include "ggml-cpp.h"
 
@@ -41,13 +43,19 @@ class Backend {
     const DeviceInfo &         device() const { return device_; }
     int                        n_threads() const { return n_threads_; }
 
-    // Asked between the nodes of a graph; true ends the computation with Error(cancelled). Devices without the means ignore it.
+    // Asked before every graph and, on the CPU, between its nodes; true ends the computation with Error(cancelled).
     void set_abort(ggml_abort_callback callback, void * data);
+    bool aborted() const { return abort_ && abort_(abort_data_); }
 
   private:
-    DeviceInfo       device_;
-    int              n_threads_;
-    ggml_backend_ptr backend_;
+    DeviceInfo          device_;
+    int                 n_threads_;
+    ggml_backend_ptr    backend_;
+    ggml_abort_callback abort_      = nullptr;
+    void *              abort_data_ = nullptr;
 };
+
+// What to throw when `needed` bytes for `what` cannot be had on a device: an Error(memory) with both sizes.
+Error device_memory_error(const std::string & what, size_t needed, const DeviceInfo & device, const std::string & hint);
 
 } // namespace penelope

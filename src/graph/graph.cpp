@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <unordered_set>
 #include <utility>
 
@@ -40,7 +41,8 @@ ggml_context_ptr new_tensor_context(size_t n_tensors) {
     return ggml_context_ptr(ggml_init(params));
 }
 
-Graph::Graph(int max_nodes, Tape * tape) : number_(next_number()), tape_(tape) {
+Graph::Graph(int max_nodes, Tape * tape, const Backend * backend)
+    : number_(next_number()), tape_(tape), backend_(backend) {
     const size_t size =
         kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
     ggml_init_params params{};
@@ -55,6 +57,17 @@ Node Graph::input(const std::string & name, ggml_type type, int64_t ne0, int64_t
     ggml_set_name(node, name.c_str());
     ggml_set_input(node);
     inputs_.push_back(node);
+    return node;
+}
+
+Node Graph::filled_input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1,
+                         std::function<void(Graph &, Node)> fill) {
+    const auto found = filled_inputs_.find(name);
+    if (found != filled_inputs_.end()) {
+        return found->second.node;
+    }
+    Node node            = input(name, type, ne0, ne1);
+    filled_inputs_[name] = { node, std::move(fill) };
     return node;
 }
 
@@ -107,9 +120,12 @@ void Graph::allocate(const Backend & backend) {
 
 // Tensors of this graph forget where they lay: ggml would take it for memory of somebody else's.
 void Graph::forget_places() {
-    for (Node node = ggml_get_first_tensor(ctx()); node; node = ggml_get_next_tensor(ctx(), node)) {
-        node->data   = nullptr;
-        node->buffer = nullptr;
+    for (ggml_context * owner : { ctx(), aligned_.ctx.get() }) {
+        for (Node node = owner ? ggml_get_first_tensor(owner) : nullptr; node;
+             node      = ggml_get_next_tensor(owner, node)) {
+            node->data   = nullptr;
+            node->buffer = nullptr;
+        }
     }
 }
 
@@ -120,6 +136,10 @@ size_t Graph::plan(const Backend & backend) {
             expand(node);
         }
         forget_places();
+        if (!backend.device().is_cpu) {
+            aligned_ = with_aligned_views(cgraph_, ggml_backend_buft_get_alignment(backend.buffer_type()));
+            cgraph_  = aligned_.graph ? aligned_.graph : cgraph_;
+        }
         plan_                 = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
         n_layer_applications_ = count_present(layer_marks_, cgraph_);
         is_planned_           = true;
@@ -141,9 +161,8 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         }
         workspace.buffer_.reset(ggml_backend_buft_alloc_buffer(workspace.type_, needed));
         if (!workspace.buffer_) {
-            throw Error(ErrorKind::memory,
-                        "graph buffer: " + format_bytes(needed) + " cannot be allocated on " + backend.device().name,
-                        "use a smaller context, batch or model");
+            throw device_memory_error("graph buffer", needed, backend.device(),
+                                      "use a smaller context, batch or model");
         }
         ggml_backend_buffer_set_usage(workspace.buffer_.get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
     }
@@ -165,6 +184,34 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
     workspace.owner_ = number_;
 }
 
+// The plan puts inputs first and in order, so that they are one stretch of memory.
+void Graph::set(Node input, const void * data, size_t n_bytes) {
+    GGML_ASSERT(n_bytes == ggml_nbytes(input) && input->data);
+    const char * first = static_cast<const char *>(inputs_.front()->data);
+    const char * last  = static_cast<const char *>(inputs_.back()->data) + ggml_nbytes(inputs_.back());
+    const auto   at    = size_t(static_cast<const char *>(input->data) - first);
+    GGML_ASSERT(at + n_bytes <= size_t(last - first));
+    staged_.resize(size_t(last - first));
+    std::memcpy(staged_.data() + at, data, n_bytes);
+    staged_inputs_[input] = at;
+}
+
+void Graph::send_inputs() {
+    if (staged_inputs_.size() < inputs_.size()) { // the others hold what somebody else put there
+        for (const auto & [input, at] : staged_inputs_) {
+            set_node(input, staged_.data() + at, ggml_nbytes(input));
+        }
+        return;
+    }
+    if (inputs_.empty()) {
+        return;
+    }
+    ggml_context_ptr header = new_tensor_context(1);
+    Node             all    = ggml_new_tensor_1d(header.get(), GGML_TYPE_I8, int64_t(staged_.size()));
+    ggml_backend_tensor_alloc(inputs_.front()->buffer, all, inputs_.front()->data);
+    set_node(all, staged_);
+}
+
 std::vector<Node> Graph::missing_operations(const Backend & backend) const {
     std::vector<Node> missing;
     const bool        is_remote = is_rpc(backend.device());
@@ -178,7 +225,20 @@ std::vector<Node> Graph::missing_operations(const Backend & backend) const {
 }
 
 void Graph::compute(const Backend & backend) {
-    const ggml_status status = ggml_backend_graph_compute(backend.get(), cgraph_);
+    if (backend.aborted()) {
+        throw Error(ErrorKind::cancelled, "interrupted");
+    }
+    for (const auto & [name, filled] : filled_inputs_) {
+        filled.fill(*this, filled.node);
+    }
+    ggml_status status = GGML_STATUS_FAILED;
+    try {
+        send_inputs();
+        status = ggml_backend_graph_compute(backend.get(), cgraph_);
+    } catch (const std::exception & lost) { // Vulkan's way to say that the device is gone or its memory is full
+        throw Error(ErrorKind::device, backend.device().name + ": computing the graph failed: " + lost.what(),
+                    "use --device CPU, or a smaller context, batch or model");
+    }
     if (status == GGML_STATUS_ABORTED) {
         throw Error(ErrorKind::cancelled, "interrupted");
     }
@@ -188,23 +248,35 @@ void Graph::compute(const Backend & backend) {
     }
 }
 
+namespace {
+
+std::atomic<int64_t> n_uploads{ 0 }, n_downloads{ 0 };
+
+} // namespace
+
+HostTraffic host_traffic() {
+    return { n_uploads, n_downloads };
+}
+
 void set_node(Node node, const void * data, size_t n_bytes) {
     GGML_ASSERT(n_bytes == ggml_nbytes(node));
+    n_uploads++;
     ggml_backend_tensor_set(node, data, 0, n_bytes);
 }
 
 std::vector<float> get_node(Node node) {
     GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
     std::vector<float> values(size_t(ggml_nelements(node)));
+    n_downloads++;
     ggml_backend_tensor_get(node, values.data(), 0, ggml_nbytes(node));
     return values;
 }
 
 std::vector<std::vector<float>> get_rows(Node node) {
-    GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
-    std::vector<std::vector<float>> rows(size_t(ggml_nrows(node)), std::vector<float>(size_t(node->ne[0])));
-    for (size_t i = 0; i < rows.size(); i++) {
-        ggml_backend_tensor_get(node, rows[i].data(), i * node->nb[1], node->nb[1]);
+    const std::vector<float>        all = get_node(node);
+    std::vector<std::vector<float>> rows;
+    for (auto row = all.begin(); row != all.end(); row += node->ne[0]) {
+        rows.emplace_back(row, row + node->ne[0]);
     }
     return rows;
 }

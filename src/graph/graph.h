@@ -4,11 +4,14 @@
 // With a tape, the operations of graph/ops.h also record how their gradients are built.
 #pragma once
 
+#include "graph/aligned_views.h"
 #include "graph/device.h"
 #include "graph/memory_plan.h"
 
 #include <cstdarg>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,16 +41,29 @@ class Workspace {
 
 class Graph {
   public:
-    explicit Graph(int max_nodes, Tape * tape = nullptr);
+    // backend: where it will run, so that builders can ask it; null: any device, nothing is asked.
+    explicit Graph(int max_nodes, Tape * tape = nullptr, const Backend * backend = nullptr);
 
     ggml_context * ctx() const { return ctx_.get(); }
     ggml_cgraph *  cgraph() const { return cgraph_; }
     Tape *         tape() const { return tape_; }
+    // Whether the device runs this node; true when nobody said which device.
+    bool runs(Node node) const { return !backend_ || ggml_backend_supports_op(backend_->get(), node); }
     // Lets the operations that follow record on another tape, or on none. Returns the one before.
     Tape * set_tape(Tape * tape);
 
     // A tensor the host fills before each compute(). F32 unless said otherwise.
     Node input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1);
+
+    // Puts aside what an input will hold: compute() sends all inputs to the device in one upload. After allocate().
+    void                       set(Node input, const void * data, size_t n_bytes);
+    template <typename T> void set(Node input, const std::vector<T> & values) {
+        set(input, values.data(), values.size() * sizeof(T));
+    }
+
+    // An input that fills itself before each compute(). The one of that name when the graph has it already.
+    Node filled_input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1,
+                      std::function<void(Graph &, Node)> fill);
 
     // Gives the node a name as printf does and returns it.
     Node named(Node node, const char * format, ...) const __attribute__((format(printf, 3, 4)));
@@ -84,29 +100,47 @@ class Graph {
     std::vector<Node> missing_operations(const Backend & backend) const;
     int               n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
 
-    // Throws Error(device) when the backend reports failure. Blocks until done.
+    // Throws Error(device) when the backend reports failure or the device is lost, Error(cancelled) when the backend's
+    // callback asks for it. Blocks until done.
     void compute(const Backend & backend);
 
   private:
     const uint64_t number_; // of this graph alone: an address may come back, a number does not
     void           forget_places();
+    void           send_inputs();
 
     ggml_context_ptr                         ctx_;
     ggml_cgraph *                            cgraph_;
+    AlignedGraph                             aligned_; // cgraph_ lies here once copies were put in
     Tape *                                   tape_;
+    const Backend *                          backend_;
     std::unique_ptr<Workspace>               own_workspace_;
     std::vector<Node>                        layer_marks_;
     std::vector<std::shared_ptr<const void>> kept_;
     int64_t                                  n_draws_    = 0;
     bool                                     rebuilding_ = false;
     std::vector<Node>                        inputs_;
-    MemoryPlan                               plan_;
-    bool                                     is_planned_           = false;
-    int                                      n_layer_applications_ = 0;
-    bool                                     checked_ = false; // every operation is known to run on the device
+    std::vector<uint8_t>                     staged_;        // what they will hold, side by side
+    std::map<Node, size_t>                   staged_inputs_; // those that were set, and where in it
+    struct FilledInput {
+        Node                               node;
+        std::function<void(Graph &, Node)> fill;
+    };
+    std::map<std::string, FilledInput> filled_inputs_;
+    MemoryPlan                         plan_;
+    bool                               is_planned_           = false;
+    int                                n_layer_applications_ = 0;
+    bool                               checked_              = false; // every operation is known to run on the device
 };
 
-// Host to device and back.
+// Transfers between host and device since the program started.
+struct HostTraffic {
+    int64_t n_uploads   = 0;
+    int64_t n_downloads = 0;
+};
+HostTraffic host_traffic();
+
+// Host to device and back, at once.
 void                       set_node(Node node, const void * data, size_t n_bytes);
 template <typename T> void set_node(Node node, const std::vector<T> & values) {
     set_node(node, values.data(), values.size() * sizeof(T));

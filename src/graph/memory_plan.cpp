@@ -83,8 +83,9 @@ bool has_memory(const ggml_tensor * tensor) {
     return tensor->data || tensor->buffer;
 }
 
-// Operations that read an element, or a row, before they write it: the result may lie where an operand lay.
-bool runs_in_place(ggml_op op) {
+// How many leading operands of an operation may give their place to its result: those that every backend reads at an element
+// (of a row it has gone over before) no later than it writes the result there.
+int n_givers(ggml_op op) {
     switch (op) {
         case GGML_OP_FILL:
         case GGML_OP_SCALE:
@@ -96,14 +97,14 @@ bool runs_in_place(ggml_op op) {
         case GGML_OP_SQRT:
         case GGML_OP_LOG:
         case GGML_OP_UNARY:
+        case GGML_OP_SILU_BACK:
+        case GGML_OP_RMS_NORM_BACK: return GGML_MAX_SRC;
         case GGML_OP_ROPE:
         case GGML_OP_ROPE_BACK:
-        case GGML_OP_SILU_BACK:
         case GGML_OP_RMS_NORM:
-        case GGML_OP_RMS_NORM_BACK:
         case GGML_OP_SOFT_MAX:
-        case GGML_OP_SOFT_MAX_BACK: return true;
-        default: return false;
+        case GGML_OP_SOFT_MAX_BACK: return 1; // the softmax itself is read again after the result was begun
+        default: return 0;
     }
 }
 
@@ -113,7 +114,8 @@ bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
 }
 
 struct Life {
-    int    last   = 0; // node that uses it last
+    int    made   = -1; // node that makes it
+    int    last   = 0;  // node that uses it last
     bool   kept   = false;
     bool   placed = false;
     size_t offset = 0;
@@ -183,16 +185,19 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
             views_.push_back(node);
         } else if (!has_memory(node) && !lives[node].placed) {
             const size_t size = ggml_backend_buft_get_alloc_size(type, node);
-            // An operand that nobody needs afterwards gives its place.
+            // An operand that nobody needs afterwards gives its place: of several the one made last, which is the
+            // intermediate result when the node before is fused with this one.
             ggml_tensor * giver = nullptr;
-            for (ggml_tensor * source : node->src) {
-                if (!giver && source && runs_in_place(node->op) && same_layout(node, source)) {
+            for (int k = 0; k < n_givers(node->op); k++) {
+                ggml_tensor * source = node->src[k];
+                if (source && same_layout(node, source)) {
                     ggml_tensor * root    = owner(source);
                     const Life &  life    = lives[root];
                     const auto    n_reads = std::count_if(std::begin(node->src), std::end(node->src),
                                                           [&](ggml_tensor * s) { return s && owner(s) == root; });
                     const bool    whole   = source == root || source->view_offs == 0;
-                    if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size) {
+                    if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size &&
+                        (!giver || life.made > lives[giver].made)) {
                         giver = root;
                     }
                 }
@@ -203,6 +208,7 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
             } else {
                 put(node, gaps.take(size), size);
             }
+            lives[node].made = i;
             end_at_last_use(node);
         }
         for (const ggml_tensor * tensor : ending[size_t(i)]) {

@@ -1,5 +1,10 @@
 // Where each tensor of a graph lies in one buffer: tensors whose lives do not overlap share memory. ggml has such a planner
 // too, but it stops the process when memory falls into more than 256 gaps, which the graph of a training step does.
+//
+// Backends fuse chains of nodes (a product and the bias added to it, a norm and its weight, a gate and its factor) into one
+// kernel, which reads what the first node reads while it writes what the last one writes. The plan keeps that safe: an
+// intermediate result that nobody else reads gives its place to the next node of the chain, and it was placed while all
+// operands of the first node were alive; so the last result lies on none of them, or element for element on one.
 #pragma once
 
 #include "ggml-backend.h"

@@ -13,6 +13,21 @@ bool has_host_kernels(Graph & g) {
 
 } // namespace
 
+Node matrix_product(Graph & g, Node a, Node b) {
+    if (g.tape() && !g.tape()->host_kernels()) {
+        for (Node * operand : { &a, &b }) {
+            if ((*operand)->type == GGML_TYPE_F32 && !ggml_is_contiguous(*operand)) {
+                *operand = ggml_cont(g.ctx(), *operand);
+            }
+        }
+    }
+    Node y = ggml_mul_mat(g.ctx(), a, b);
+    if (g.tape()) {
+        ggml_mul_mat_set_prec(y, GGML_PREC_F32);
+    }
+    return y;
+}
+
 Node transpose_copy(Graph & g, Node x) {
     if (has_host_kernels(g) && x->type == GGML_TYPE_F32) {
         return cpu_transpose(g, x, 0);

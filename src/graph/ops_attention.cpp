@@ -45,6 +45,11 @@ Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const Attenti
     return ggml_reshape_2d(g.ctx(), out, q->ne[0], q->ne[1]); // result comes as [head_dim, n_head, n_q]
 }
 
+// A cached matrix as one that can be transposed everywhere.
+Node as_numbers(Graph & g, Node v) {
+    return v->type == GGML_TYPE_BF16 ? ggml_cast(g.ctx(), v, GGML_TYPE_F32) : decoded(g, v);
+}
+
 // Query heads that share a key head lie one after the other, so they fold into its rows: [head_dim, n_q * group, n_head_kv].
 // All products then run over n_head_kv matrices and nothing is broadcast, also not in the backward.
 Node folded_heads(Graph & g, Node x, const AttentionShape & shape) {
@@ -66,21 +71,21 @@ void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes 
     Tape &         tape  = *g.tape();
     Node           d_out = folded_heads(g, dy, shape); // like queries
     if (tape.wants(v)) {
-        Node dv = ggml_mul_mat(ctx, transpose_to_sum(g, d_out),
-                               transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
+        Node dv = matrix_product(g, transpose_to_sum(g, d_out),
+                                 transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
         tape.accumulate(g, v, merge_heads(g, dv, shape.n_head_kv, v->ne[1]));
     }
     if (!tape.wants(q) && !tape.wants(k)) {
         return;
     }
-    Node d_weights = ggml_mul_mat(ctx, a.values, d_out); // like weights
+    Node d_weights = matrix_product(g, a.values, d_out); // like weights
     Node d_scores  = ggml_soft_max_ext_back(ctx, d_weights, a.weights, shape.scale, 0.0f);
     if (tape.wants(q)) {
-        Node dq = ggml_mul_mat(ctx, transpose_copy(g, a.keys), d_scores); // like queries
+        Node dq = matrix_product(g, transpose_copy(g, a.keys), d_scores); // like queries
         tape.accumulate(g, q, merge_heads(g, dq, shape.n_head, q->ne[1]));
     }
     if (tape.wants(k)) {
-        Node dk = ggml_mul_mat(ctx, transpose_to_sum(g, a.queries), transpose_to_sum(g, d_scores)); // like keys
+        Node dk = matrix_product(g, transpose_to_sum(g, a.queries), transpose_to_sum(g, d_scores)); // like keys
         tape.accumulate(g, k, merge_heads(g, dk, shape.n_head_kv, k->ne[1]));
     }
 }
@@ -94,13 +99,16 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
     a.queries   = folded_heads(g, q, shape);
     a.keys      = split_heads(g, k, shape.head_dim);
     a.values    = split_heads(g, v, shape.head_dim);
-    Node scores = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, a.keys, a.queries), n_kv, n_q, shape.n_head);
+    Node scores = ggml_reshape_3d(ctx, matrix_product(g, a.keys, a.queries), n_kv, n_q, shape.n_head);
     Node soft   = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
     a.weights   = ggml_reshape_3d(ctx, soft, n_kv, n_q * group, shape.n_head_kv);
-    Node out    = ggml_mul_mat(ctx, transpose_copy(g, a.values), a.weights); // like queries
+    Node out    = matrix_product(g, transpose_copy(g, a.values), a.weights); // like queries
     Node y      = merge_heads(g, out, shape.n_head, n_q);
 
     Tape * tape = g.tape();
+    if (!tape) {
+        return y;
+    }
     if (tape->wants(q) || tape->wants(k) || tape->wants(v)) {
         tape->record(y,
                      [q, k, v, a, shape](Graph & graph, Node dy) { attention_backward(graph, q, k, v, a, shape, dy); });
@@ -111,10 +119,12 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
 } // namespace
 
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
-    if (!g.tape()) {
-        return fused_attention(g, q, k, v, mask, shape);
+    if (g.tape()) {
+        return explicit_attention(g, q, k, v, mask, shape);
     }
-    return explicit_attention(g, q, k, v, mask, shape);
+    // No device has the fused form for every head size and cache type.
+    Node fused = fused_attention(g, q, k, v, mask, shape);
+    return g.runs(fused->view_src) ? fused : explicit_attention(g, q, k, as_numbers(g, v), mask, shape);
 }
 
 } // namespace penelope

@@ -26,7 +26,7 @@ Node add_low_rank(Graph & g, Node y, Node b, Node low) {
     if (g.tape() && g.tape()->host_kernels()) {
         return cpu_add_low_rank(g, y, g.tape()->transposed(g, b), low);
     }
-    return ggml_add(g.ctx(), y, ggml_mul_mat(g.ctx(), b, low));
+    return ggml_add(g.ctx(), y, matrix_product(g, b, low));
 }
 
 // A^T d_low, added to dx, which nothing but the result will read, when there is one: A [n_in, rank], d_low [rank, rows].
@@ -34,7 +34,7 @@ Node transposed_low_rank(Graph & g, Node dx, Node a, Node d_low) {
     if (g.tape()->host_kernels()) {
         return dx ? cpu_add_low_rank(g, dx, a, d_low) : cpu_low_rank(g, a, d_low);
     }
-    Node product = ggml_mul_mat(g.ctx(), g.tape()->transposed(g, a), d_low);
+    Node product = matrix_product(g, g.tape()->transposed(g, a), d_low);
     return dx ? ggml_add(g.ctx(), dx, product) : product;
 }
 
@@ -60,7 +60,7 @@ Node lora_input_again(Graph & g, const LoraPair & lora, Node x) {
     }
     Tape::DroppedInput & dropped = g.tape()->dropped_input(x);
     if (!dropped.again) {
-        dropped.again = cpu_dropout(g, x, *lora.dropout, dropped.draw);
+        dropped.again = dropout_again(g, x, *lora.dropout, dropped.draw);
     }
     return dropped.again;
 }
@@ -81,14 +81,14 @@ void linear_backward(Graph & g, const Linear & layer, const LinearNodes & nodes,
     if (tape.wants(layer.weight)) {
         tape.accumulate_product(g, layer.weight, nodes.x, dy);
     }
-    Node dx = tape.wants(nodes.x) ? ggml_mul_mat(ctx, weight_transposed(g, layer), dy) : nullptr;
+    Node dx = tape.wants(nodes.x) ? matrix_product(g, weight_transposed(g, layer), dy) : nullptr;
 
     const LoraPair & lora = layer.lora;
     if (tape.wants(lora.b)) {
         tape.accumulate_product(g, lora.b, nodes.low, dy);
     }
     if (lora.a && (tape.wants(lora.a) || dx)) {
-        Node d_low = ggml_mul_mat(ctx, tape.transposed(g, lora.b), dy); // [rank, rows]
+        Node d_low = matrix_product(g, tape.transposed(g, lora.b), dy); // [rank, rows]
         if (lora.scale != 1.0f) {
             d_low = ggml_scale(ctx, d_low, lora.scale);
         }
@@ -111,11 +111,11 @@ void linear_backward(Graph & g, const Linear & layer, const LinearNodes & nodes,
 Node linear(Graph & g, const Linear & layer, Node x) {
     ggml_context *   ctx  = g.ctx();
     const LoraPair & lora = layer.lora;
-    Node             y    = ggml_mul_mat(ctx, layer.weight, x); // [n_out, rows]
+    Node             y    = matrix_product(g, layer.weight, x); // [n_out, rows]
     LinearNodes      nodes{ x, nullptr, nullptr };
     if (lora.a) {
         nodes.lora_x = lora_input(g, lora, x);
-        nodes.low    = ggml_mul_mat(ctx, lora.a, nodes.lora_x); // [rank, rows]
+        nodes.low    = matrix_product(g, lora.a, nodes.lora_x); // [rank, rows]
         if (lora.scale != 1.0f) {
             nodes.low = ggml_scale(ctx, nodes.low, lora.scale); // here it touches rank numbers a row instead of n_out
         }

@@ -34,7 +34,7 @@ Node expected_rows(Graph & g, const Linear & head, Node probabilities) {
         const int64_t n    = std::min(kVocabularyChunk, n_vocab - first);
         Node          part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
                                           size_t(first) * sizeof(float));
-        Node          term = ggml_mul_mat(ctx, head_columns(g, head, first, n), ggml_cont(ctx, part));
+        Node          term = matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
         sum                = sum ? ggml_add(ctx, sum, term) : term;
         g.expand(sum);
     }
@@ -76,7 +76,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
     for (int64_t first = 0; first < n_rows; first += chunk) {
         const int64_t n      = std::min(chunk, n_rows - first);
         Node          target = entries_of(g, targets, first, n);
-        Node          logits = ggml_mul_mat(ctx, head.weight, rows_of(g, hidden, first, n)); // [n_vocab, n]
+        Node          logits = matrix_product(g, head.weight, rows_of(g, hidden, first, n)); // [n_vocab, n]
         Node          soft   = ggml_soft_max(ctx, logits);
         Node          each   = ggml_reshape_3d(ctx, soft, 1, n_vocab, n);
         Node          found  = ggml_get_rows(ctx, each, ggml_reshape_2d(ctx, target, 1, n)); // [1, 1, n]
@@ -92,8 +92,8 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         }
         if (wants_head) {
             // sum_i w_i h_i p_i^T, the targets' share is taken off below
-            Node term = ggml_mul_mat(ctx, transpose_to_sum(g, rows_of(g, weighted, first, n)),
-                                     transpose_to_sum(g, soft)); // [d, n_vocab]
+            Node term = matrix_product(g, transpose_to_sum(g, rows_of(g, weighted, first, n)),
+                                       transpose_to_sum(g, soft)); // [d, n_vocab]
             d_head    = d_head ? ggml_add(ctx, d_head, term) : term;
             g.expand(d_head);
         }

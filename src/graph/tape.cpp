@@ -129,7 +129,7 @@ void Tape::build_product(Graph & graph, Node weight) {
     Node dy_t = rows_to_sum(graph, product.dy); // [rows, n_out]
     product.x.clear();
     product.dy.clear();
-    accumulate(graph, weight, ggml_mul_mat(graph.ctx(), x_t, dy_t)); // [n_in, n_out]
+    accumulate(graph, weight, matrix_product(graph, x_t, dy_t)); // [n_in, n_out]
 }
 
 Node Tape::transposed(Graph & graph, Node node) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int kChunk = 256;
 
 struct ImportanceGraph : BuiltGraph {
-    explicit ImportanceGraph(int max_nodes) : BuiltGraph(max_nodes) {}
+    using BuiltGraph::BuiltGraph;
     Node                                      ids = nullptr;
     std::unique_ptr<RowInputs>                rows;
     std::vector<std::pair<std::string, Node>> sums; // matrix, [1, n_in]: sum of squares over the rows
@@ -50,11 +50,11 @@ ImportanceGraph & importance_graph(Context & context, int n) {
     return context.graph<ImportanceGraph>("importance:" + std::to_string(n), [&]() {
         const Backbone & model     = context.model();
         constexpr int    kPerLayer = 48; // a sum and what leads to it, for each matrix of a layer
-        auto             built     = std::make_unique<ImportanceGraph>(node_budget(model, model.config.n_layer, 1, 64) +
-                                                       kPerLayer * model.config.n_layer);
-        Graph &          g         = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", std::vector<Stretch>{ stretch(0, 0, n) }, true);
-        built->ids  = g.input("ids", GGML_TYPE_I32, n);
+        auto    built = std::make_unique<ImportanceGraph>(context, node_budget(model, model.config.n_layer, 1, 64) +
+                                                                    kPerLayer * model.config.n_layer);
+        Graph & g     = built->graph;
+        built->rows   = std::make_unique<RowInputs>(g, "rows", std::vector<Stretch>{ stretch(0, 0, n) }, true);
+        built->ids    = g.input("ids", GGML_TYPE_I32, n);
         g.output(run_layers(g, model, 0, model.config.n_layer, embed(g, model.embedding, built->ids),
                             built->rows->rows(), context.cache()));
         watch_products(*built);
@@ -81,7 +81,7 @@ Importance measure_importance(const Engine & engine, const std::vector<int32_t> 
         const size_t      n     = std::min<size_t>(kChunk, tokens.size() - first);
         ImportanceGraph & built = importance_graph(context, int(n));
         context.prepare(built);
-        set_node(built.ids, tokens.data() + first, n * sizeof(int32_t));
+        built.graph.set(built.ids, tokens.data() + first, n * sizeof(int32_t));
         built.rows->fill({ stretch(0, 0, int(n)) }, &context.cache());
         context.compute(built);
         for (const auto & [name, node] : built.sums) {

@@ -37,9 +37,10 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
                         std::to_string(engine.config().n_ctx_train) + " rows",
                     "use -c " + std::to_string(engine.config().n_ctx_train) + " or less");
     }
-    if (options.kv_type != GGML_TYPE_F32 && options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_Q8_0) {
+    if (options.kv_type != GGML_TYPE_F32 && options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_BF16 &&
+        options.kv_type != GGML_TYPE_Q8_0) {
         throw Error(ErrorKind::usage, std::string("cache type ") + ggml_type_name(options.kv_type) + ": not supported",
-                    "use f32, f16 or q8_0");
+                    "use f32, f16, bf16 or q8_0");
     }
     if (options.bucket <= 0) {
         options.bucket = engine.device().is_cpu ? 1 : kGpuBucket;
@@ -71,6 +72,24 @@ void share_prompt_ms(std::vector<Answer> & answers, double ms) {
         answer.timings.prompt_ms = ms * answer.n_prompt / n_rows;
     }
 }
+
+// Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no numbers.
+class ClearUnlessDone {
+  public:
+    explicit ClearUnlessDone(Context & context) : context_(context) {}
+    ~ClearUnlessDone() {
+        if (!done_) {
+            context_.cache().clear();
+        }
+    }
+    ClearUnlessDone(const ClearUnlessDone &)             = delete;
+    ClearUnlessDone & operator=(const ClearUnlessDone &) = delete;
+    void              done() { done_ = true; }
+
+  private:
+    Context & context_;
+    bool      done_ = false;
+};
 
 } // namespace
 
@@ -193,9 +212,10 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
 
     const int n_kept = impl_->context.cache().restore(0, n_worth_keeping(impl_->cached, prompt, impl_->options.bucket));
     impl_->cached.clear(); // until the rows stand
-    Answer    answer = impl_->blank_answer(method, plan.n_most, prompt);
-    Stopwatch watch;
-    Thought   thought;
+    Answer          answer = impl_->blank_answer(method, plan.n_most, prompt);
+    Stopwatch       watch;
+    Thought         thought;
+    ClearUnlessDone rows(impl_->context);
     try {
         thought = impl_->fill(method, { { prompt, 0, n_kept } }, plan, on_step);
     } catch (const Error & error) {
@@ -217,6 +237,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
         impl_->context.cache().keep(0, int(impl_->cached.size()), Hold::tip);
     }
+    rows.done();
     return answer;
 }
 
@@ -232,6 +253,7 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     impl_->cancelled = false;
     impl_->cached.clear();
 
+    ClearUnlessDone     rows(impl_->context);
     const Stopwatch     watch;
     const Thought       thought = impl_->fill(method, fresh_prompts(prompts), plan, {});
     std::vector<Answer> blanks;
@@ -243,6 +265,7 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     for (size_t i = 0; i < answers.size(); i++) {
         answers[i].layer_applications = thought.layer_applications[i];
     }
+    rows.done();
     return answers;
 }
 
@@ -265,6 +288,7 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
 
     std::vector<std::vector<Answer>> all;
     Stopwatch                        watch;
+    ClearUnlessDone                  rows(impl_->context);
     method.sweep(impl_->context, prompts, steps, [&](int n_steps, const Filled & filled) {
         std::vector<Answer> blanks;
         for (size_t i = 0; i < prompts.size(); i++) {
@@ -275,6 +299,7 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
         all.push_back(impl_->grow(filled, std::move(blanks), options, {}));
         watch.restart();
     });
+    rows.done();
     return all;
 }
 
@@ -285,9 +310,11 @@ std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n
     impl_->cancelled = false;
     impl_->cached.clear();
     std::vector<DumpTensor> dumped;
+    ClearUnlessDone         rows(impl_->context);
     for (StateTensor & state : method.states(impl_->context, { prompt, 0, 0 }, n_steps)) {
         dumped.push_back({ state.name, state.shape, std::move(state.data) });
     }
+    rows.done();
     if (dumped.empty()) {
         throw Error(ErrorKind::usage, "--dump: the method " + method.name() + " has no intermediate states",
                     "give a sidecar");

@@ -19,7 +19,7 @@ class Context;
 
 struct SessionOptions {
     int       n_ctx       = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
-    ggml_type kv_type     = GGML_TYPE_F16; // F32, F16 or Q8_0
+    ggml_type kv_type     = GGML_TYPE_F16; // F32, F16, BF16 or Q8_0
     int       n_threads   = 0;             // 0: default_thread_count()
     int       n_batch     = 512;           // prompt rows per graph
     int       n_streams   = 1;             // sequences side by side, for generate_batch

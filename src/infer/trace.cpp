@@ -32,14 +32,14 @@ template <typename Tensor>
 std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const Tensor & state) {
     const int   n_rows = int(state.shape[0]);
     HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), [&]() {
-        auto fresh    = std::make_unique<HeadGraph>(64);
+        auto fresh    = std::make_unique<HeadGraph>(context, 64);
         fresh->rows   = fresh->graph.input("rows", GGML_TYPE_F32, context.model().config.n_embd, n_rows);
         fresh->logits = logits(fresh->graph, context.model(), fresh->rows);
         fresh->graph.output(fresh->logits);
         return fresh;
     });
     context.prepare(built);
-    set_node(built.rows, state.data);
+    built.graph.set(built.rows, state.data);
     context.compute(built);
     const std::vector<float> all     = get_node(built.logits);
     const int                n_vocab = tokenizer.n_vocab();

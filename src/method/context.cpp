@@ -8,6 +8,8 @@ constexpr size_t kMaxGraphs = 32; // a graph without its workspace takes about a
 
 } // namespace
 
+BuiltGraph::BuiltGraph(const Context & context, int max_nodes) : graph(max_nodes, nullptr, &context.backend()) {}
+
 Context::Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options)
     : model_(model), options_(options), backend_(device, options.n_threads),
       cache_(model, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {

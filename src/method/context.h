@@ -24,9 +24,11 @@ struct ContextOptions {
     bool swap_memory = false;  // a sweep answers each question from the memory and readout of the next one in its batch
 };
 
+class Context;
+
 // A graph with the handles needed to fill its inputs and read its outputs; derived per kind of graph.
 struct BuiltGraph {
-    explicit BuiltGraph(int max_nodes) : graph(max_nodes) {}
+    BuiltGraph(const Context & context, int max_nodes);
     virtual ~BuiltGraph() = default;
     Graph graph;
 };

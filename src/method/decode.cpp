@@ -10,7 +10,7 @@ namespace {
 constexpr int kDecodeBucket = 64;
 
 struct TokenGraph : BuiltGraph {
-    TokenGraph(int max_nodes) : BuiltGraph(max_nodes) {}
+    using BuiltGraph::BuiltGraph;
     Node                       ids = nullptr;
     std::unique_ptr<RowInputs> rows;
     std::unique_ptr<RowInputs> last; // the last row of each stretch
@@ -39,7 +39,8 @@ TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretch
     const std::string key = key_of(wants_logits ? "tokens" : "chunk", stretches);
     return context.graph<TokenGraph>(key, [&]() {
         const Backbone & model = context.model();
-        auto built  = std::make_unique<TokenGraph>(node_budget(model, model.config.n_layer, int(stretches.size()), 64));
+        auto             built =
+            std::make_unique<TokenGraph>(context, node_budget(model, model.config.n_layer, int(stretches.size()), 64));
         Graph & g   = built->graph;
         built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false);
         built->ids  = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
@@ -72,7 +73,7 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
                                            const std::vector<int32_t> & ids, bool wants_logits, int & applications) {
     TokenGraph & built = token_graph(context, stretches, wants_logits);
     context.prepare(built);
-    set_node(built.ids, ids);
+    built.graph.set(built.ids, ids);
     built.rows->fill(stretches, &context.cache());
     if (built.last) {
         built.last->fill(last_rows(stretches), &context.cache());
@@ -82,7 +83,7 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
             end += s.count;
             index.push_back(end - 1);
         }
-        set_node(built.last_index, index);
+        built.graph.set(built.last_index, index);
     }
     context.compute(built);
     context.count_token_rows(ids.size());

@@ -41,13 +41,13 @@ TrajectoryRows rows_of(TrajectoryGraph & built, int n_sequences) {
 
 void fill_inputs(TrajectoryGraph & built, const Placement & p, const Context & context, const SequenceCache & cache,
                  const LatentShape & shape) {
-    set_node(built.ids, p.ids);
+    built.graph.set(built.ids, p.ids);
     built.all->fill(p.all(), &cache);
     built.memory->fill(p.memory, &cache);
     if (built.last) {
         const int n_before = shape.end < context.model().config.n_layer ? p.n_prompt : 0;
         built.last->fill(p.last, &cache);
-        set_node(built.index, last_index(n_before, int(p.memory.size()), shape));
+        built.graph.set(built.index, last_index(n_before, int(p.memory.size()), shape));
     }
 }
 
@@ -61,11 +61,11 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & promp
     Filled                 filled;
     const std::vector<int> n_done      = send_ahead(context, prompts, filled.layer_applications);
     const int              bucket      = context.options().bucket;
-    const Placement        p           = place(prompts, n_done, shape_, bucket);
+    const Placement        p           = place(prompts, n_done, shape_, bucket, context.n_rows());
     const int              n_sequences = int(prompts.size());
 
     TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope", n_steps), [&]() {
-        auto    fresh = std::make_unique<TrajectoryGraph>(budget(context, shape_, n_steps, n_sequences));
+        auto    fresh = std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, n_sequences));
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, bucket == 1);
         fresh->last         = std::make_unique<RowInputs>(g, "last", p.last, bucket == 1);
@@ -95,10 +95,10 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & promp
 std::vector<StateTensor> PenelopeMethod::states(Context & context, const Prompt & prompt, int n_steps) const {
     int                    applications = 0;
     const std::vector<int> n_done       = send_ahead(context, { prompt }, applications);
-    const Placement        p            = place({ prompt }, n_done, shape_, 1);
+    const Placement        p            = place({ prompt }, n_done, shape_, 1, context.n_rows());
 
     TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope-states", n_steps), [&]() {
-        auto    fresh = std::make_unique<TrajectoryGraph>(budget(context, shape_, n_steps, 1));
+        auto    fresh = std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, 1));
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, true);
         TrajectoryRows rows   = rows_of(*fresh, 1);

@@ -123,9 +123,9 @@ PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(p.prompts.size());
-        auto    built         = std::make_unique<StartGraph>(node_budget(model, 2 * model.config.n_layer, 2 * n, 128));
-        Graph & g             = built->graph;
-        built->ids            = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
+        auto built = std::make_unique<StartGraph>(context_, node_budget(model, 2 * model.config.n_layer, 2 * n, 128));
+        Graph & g  = built->graph;
+        built->ids = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
         built->streams        = g.input("streams", GGML_TYPE_I64, n);
         built->all            = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
         const Boundary start  = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
@@ -147,15 +147,15 @@ PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
 void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
     int                    ahead  = 0;
     const std::vector<int> n_done = send_ahead(context_, prompts, ahead);
-    const Placement        p      = place(prompts, n_done, method_.shape(), context_.options().bucket);
-    StartGraph &           built  = start_graph(p);
+    const Placement        p = place(prompts, n_done, method_.shape(), context_.options().bucket, context_.n_rows());
+    StartGraph &           built = start_graph(p);
     std::vector<int64_t>   streams;
     for (const Prompt & prompt : prompts) {
         streams.push_back(prompt.stream);
     }
     context_.prepare(built);
-    set_node(built.ids, p.ids);
-    set_node(built.streams, streams);
+    built.graph.set(built.ids, p.ids);
+    built.graph.set(built.streams, streams);
     built.all->fill(p.all(), &context_.cache());
     context_.compute(built);
     context_.count_token_rows(p.ids.size());
@@ -172,11 +172,11 @@ PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stret
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(memory.size());
-        auto    built = std::make_unique<RefineGraph>(node_budget(model, shape.end - shape.start, 2 * n, 256));
-        Graph & g     = built->graph;
-        built->from   = g.input("from", GGML_TYPE_I32, n);
-        built->to     = g.input("to", GGML_TYPE_I64, n);
-        built->t      = g.input("t", GGML_TYPE_I32, n);
+        auto built  = std::make_unique<RefineGraph>(context_, node_budget(model, shape.end - shape.start, 2 * n, 256));
+        Graph & g   = built->graph;
+        built->from = g.input("from", GGML_TYPE_I32, n);
+        built->to   = g.input("to", GGML_TYPE_I64, n);
+        built->t    = g.input("t", GGML_TYPE_I32, n);
         built->t_rows = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
         built->rows   = std::make_unique<RowInputs>(g, "memory", memory, false);
 
@@ -211,10 +211,10 @@ void PenelopeSteps::advance(const std::vector<int> & streams) {
         t_rows.insert(t_rows.end(), size_t(shape.n_memory), at(stream).t);
     }
     context_.prepare(built);
-    set_node(built.from, as<int32_t>(streams));
-    set_node(built.to, as<int64_t>(streams));
-    set_node(built.t, t);
-    set_node(built.t_rows, t_rows);
+    built.graph.set(built.from, as<int32_t>(streams));
+    built.graph.set(built.to, as<int64_t>(streams));
+    built.graph.set(built.t, t);
+    built.graph.set(built.t_rows, t_rows);
     built.rows->fill(memory, &context_.cache());
     context_.compute(built);
     for (int stream : streams) {
@@ -229,12 +229,12 @@ PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(rows.size());
-        auto                built = std::make_unique<FinalGraph>(node_budget(model, model.config.n_layer, 2 * n, 64));
-        Graph &             g     = built->graph;
-        built->from               = g.input("from", GGML_TYPE_I32, n);
-        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false);
-        built->last               = std::make_unique<RowInputs>(g, "last", last, false);
-        built->index              = g.input("last.index", GGML_TYPE_I32, n);
+        auto    built = std::make_unique<FinalGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64));
+        Graph & g     = built->graph;
+        built->from   = g.input("from", GGML_TYPE_I32, n);
+        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
+        built->last   = std::make_unique<RowInputs>(g, "last", last, false);
+        built->index  = g.input("last.index", GGML_TYPE_I32, n);
         Queries kept;
         kept.index     = built->index;
         kept.positions = built->last->rows().positions;
@@ -258,10 +258,10 @@ Filled PenelopeSteps::finish(const std::vector<int> & streams) {
         context_.cache().restore(stream, n_rows_after(stream));
     }
     context_.prepare(built);
-    set_node(built.from, as<int32_t>(context_.options().swap_memory ? swapped(streams) : streams));
+    built.graph.set(built.from, as<int32_t>(context_.options().swap_memory ? swapped(streams) : streams));
     built.rows->fill(rows, &context_.cache());
     built.last->fill(last, &context_.cache());
-    set_node(built.index, last_index(0, int(streams.size()), method_.shape()));
+    built.graph.set(built.index, last_index(0, int(streams.size()), method_.shape()));
     context_.compute(built);
 
     Filled filled;

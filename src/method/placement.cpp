@@ -2,6 +2,8 @@
 
 #include "method/decode.h"
 
+#include <algorithm>
+
 namespace penelope {
 
 std::vector<Stretch> Placement::all() const {
@@ -28,9 +30,10 @@ std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & promp
 }
 
 Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
-                int bucket) {
-    Placement p;
-    const int n_inter = shape.n_interface();
+                int bucket, int n_rows) {
+    Placement  p;
+    const int  n_inter = shape.n_interface();
+    const auto seen    = [n_rows](int n) { return std::min(n, n_rows); }; // padding may reach beyond the context
     for (size_t i = 0; i < prompts.size(); i++) {
         const Tokens & tokens = prompts[i].tokens;
         const int      stream = prompts[i].stream;
@@ -38,11 +41,11 @@ Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_
         const int      n_left = n_all - n_done[i];
         const int      padded = (n_left + bucket - 1) / bucket * bucket;
         const int      n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
-        p.prompts.push_back({ stream, n_done[i], padded, n_seen, n_left, Hold::tip, Hold::anchor });
-        p.interfaces.push_back({ stream, n_all, n_inter, n_seen + n_inter, n_inter, Hold::anchor, Hold::tip });
+        p.prompts.push_back({ stream, n_done[i], padded, seen(n_seen), n_left, Hold::tip, Hold::anchor });
+        p.interfaces.push_back({ stream, n_all, n_inter, seen(n_seen + n_inter), n_inter, Hold::anchor, Hold::tip });
         p.memory.push_back(
-            { stream, n_all, shape.n_memory, n_seen + shape.n_memory, shape.n_memory, Hold::anchor, Hold::none });
-        p.last.push_back({ stream, n_all + n_inter - 1, 1, n_seen + n_inter, 1 });
+            { stream, n_all, shape.n_memory, seen(n_seen + shape.n_memory), shape.n_memory, Hold::anchor, Hold::none });
+        p.last.push_back({ stream, n_all + n_inter - 1, 1, seen(n_seen + n_inter), 1 });
         p.ids.insert(p.ids.end(), tokens.begin() + n_done[i], tokens.end());
         p.ids.resize(p.ids.size() + size_t(padded - n_left), 0);
         p.n_prompt += padded;

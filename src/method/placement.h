@@ -21,8 +21,9 @@ struct Placement {
 // Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
 std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
+// n_rows: places of the context, which nothing may look beyond.
 Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
-                int bucket);
+                int bucket, int n_rows);
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);

@@ -71,12 +71,12 @@ ThoughtSteps::StartGraph & ThoughtSteps::start_graph(const std::vector<Stretch> 
     return context_.graph<StartGraph>(key_of(method_.name() + "-start", first), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(first.size()) / 2;
-        auto             built = std::make_unique<StartGraph>(node_budget(model, model.config.n_layer, 2 * n, 128));
-        Graph &          g     = built->graph;
-        built->ids             = g.input("ids", GGML_TYPE_I32, n_ids);
-        built->to              = g.input("to", GGML_TYPE_I64, n);
-        built->first           = std::make_unique<RowInputs>(g, "first", first, true);
-        const Rows start_rows  = built->first->part(g, n, n);
+        auto    built = std::make_unique<StartGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 128));
+        Graph & g     = built->graph;
+        built->ids    = g.input("ids", GGML_TYPE_I32, n_ids);
+        built->to     = g.input("to", GGML_TYPE_I64, n);
+        built->first  = std::make_unique<RowInputs>(g, "first", first, true);
+        const Rows start_rows = built->first->part(g, n, n);
         Queries    kept;
         kept.first     = n_ids;
         kept.count     = n;
@@ -108,8 +108,8 @@ void ThoughtSteps::start(const std::vector<Prompt> & prompts) {
     first.insert(first.end(), starts.begin(), starts.end());
     StartGraph & built = start_graph(first, int(ids.size()));
     context_.prepare(built);
-    set_node(built.ids, ids);
-    set_node(built.to, as<int64_t>(streams));
+    built.graph.set(built.ids, ids);
+    built.graph.set(built.to, as<int64_t>(streams));
     built.first->fill(first, &context_.cache());
     context_.compute(built);
     context_.count_token_rows(ids.size());
@@ -122,12 +122,12 @@ ThoughtSteps::ThoughtGraph & ThoughtSteps::thought_graph(const std::vector<Stret
     return context_.graph<ThoughtGraph>(key_of(method_.name() + "-thought", rows), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(rows.size());
-        auto             built = std::make_unique<ThoughtGraph>(node_budget(model, model.config.n_layer, n, 128));
-        Graph &          g     = built->graph;
-        built->from            = g.input("from", GGML_TYPE_I32, n);
-        built->to              = g.input("to", GGML_TYPE_I64, n);
-        built->rows            = std::make_unique<RowInputs>(g, "rows", rows, false);
-        Node x                 = ggml_get_rows(g.ctx(), next_, built->from);
+        auto    built = std::make_unique<ThoughtGraph>(context_, node_budget(model, model.config.n_layer, n, 128));
+        Graph & g     = built->graph;
+        built->from   = g.input("from", GGML_TYPE_I32, n);
+        built->to     = g.input("to", GGML_TYPE_I64, n);
+        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
+        Node x        = ggml_get_rows(g.ctx(), next_, built->from);
         keep_next(g, run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context_.cache()),
                   built->to);
         return built;
@@ -146,8 +146,8 @@ void ThoughtSteps::advance(const std::vector<int> & streams) {
         }
     }
     context_.prepare(built);
-    set_node(built.from, as<int32_t>(streams));
-    set_node(built.to, as<int64_t>(streams));
+    built.graph.set(built.from, as<int32_t>(streams));
+    built.graph.set(built.to, as<int64_t>(streams));
     built.rows->fill(rows, &context_.cache());
     context_.compute(built);
     for (int stream : streams) {
@@ -162,10 +162,11 @@ ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & ro
         const Backbone & model    = context_.model();
         const int        n        = int(rows.size());
         const int        n_prefix = rows.front().count - 1;
-        auto    built = std::make_unique<EndGraph>(node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)));
-        Graph & g     = built->graph;
-        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
-        Node end      = slice_rows(g, method_.modules().token_rows, 1, 1);
+        auto             built =
+            std::make_unique<EndGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)));
+        Graph & g   = built->graph;
+        built->rows = std::make_unique<RowInputs>(g, "rows", rows, false);
+        Node end    = slice_rows(g, method_.modules().token_rows, 1, 1);
         if (n_prefix == 0) {
             Node out      = run_layers(g, model, 0, model.config.n_layer, repeat_rows(g, end, n), built->rows->rows(),
                                        context_.cache());
@@ -210,8 +211,8 @@ Filled ThoughtSteps::finish(const std::vector<int> & streams) {
             ids.insert(ids.end(), method_.prefix().begin(), method_.prefix().end());
             index.push_back(int32_t(i) * n_end - 1);
         }
-        set_node(built.ids, ids);
-        set_node(built.index, index);
+        built.graph.set(built.ids, ids);
+        built.graph.set(built.index, index);
         built.last->fill(last, &context_.cache());
     }
     context_.compute(built);

@@ -96,8 +96,8 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
     Built & built = context.graph<Built>(key, [&]() {
         const Backbone & model   = context.model();
         const int        n_layer = model.config.n_layer;
-        auto             fresh =
-            std::make_unique<Built>(node_budget(model, (n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2 + n)));
+        auto             fresh   = std::make_unique<Built>(
+            context, node_budget(model, (n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2 + n)));
         Graph & g    = fresh->graph;
         fresh->ids   = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
         fresh->first = std::make_unique<RowInputs>(g, "first", first, true);
@@ -144,16 +144,16 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
         return fresh;
     });
     context.prepare(built);
-    set_node(built.ids, ids);
+    built.graph.set(built.ids, ids);
     built.first->fill(first, &context.cache());
     for (size_t t = 0; t < thoughts.size(); t++) {
         built.thoughts[t]->fill(thoughts[t], &context.cache());
     }
     built.end->fill(end, &context.cache());
     if (built.prefix_ids) {
-        set_node(built.prefix_ids, prefix_ids);
+        built.graph.set(built.prefix_ids, prefix_ids);
         built.last->fill(last, &context.cache());
-        set_node(built.last_index, last_index);
+        built.graph.set(built.last_index, last_index);
     }
     context.compute(built);
     context.count_token_rows(ids.size());

@@ -4,7 +4,8 @@
 
 namespace penelope {
 
-RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact) {
+RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact)
+    : graph_(g), name_(name) {
     for (const Stretch & s : stretches) {
         const std::string number        = std::to_string(rows_.segments.size());
         const bool        hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
@@ -18,7 +19,7 @@ RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stre
     rows_.cache_rows = g.input(name + ".cache_rows", GGML_TYPE_I64, n_rows_);
 }
 
-Rows RowInputs::part(Graph & g, int first, int count) const {
+Rows RowInputs::part(Graph & g, int first, int count) {
     Rows      part;
     const int start = rows_.segments[size_t(first)].first;
     int       n     = 0;
@@ -28,9 +29,11 @@ Rows RowInputs::part(Graph & g, int first, int count) const {
         n += segment.count;
         part.segments.push_back(segment);
     }
-    const auto cut  = [&](Node all) { return ggml_view_1d(g.ctx(), all, n, size_t(start) * all->nb[0]); };
-    part.positions  = cut(rows_.positions);
-    part.cache_rows = cut(rows_.cache_rows);
+    // Not views of the whole: a view may start where a device cannot bind it.
+    const std::string name = name_ + ".part." + std::to_string(parts_.size());
+    part.positions         = g.input(name + ".positions", GGML_TYPE_I32, n);
+    part.cache_rows        = g.input(name + ".cache_rows", GGML_TYPE_I64, n);
+    parts_.push_back({ start, part });
     return part;
 }
 
@@ -48,18 +51,24 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache
                                                 : cache->spare_row(s.stream));
         }
         if (Node node = rows_.segments[i].n_real) {
-            set_node(node, std::vector<float>{ float(s.n_real) });
+            graph_.set(node, std::vector<float>{ float(s.n_real) });
         }
         if (Node node = rows_.segments[i].mask) {
             mask.assign(size_t(s.n_kv) * size_t(s.count), hidden);
             for (int r = 0; r < s.count; r++) {
                 std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv, std::min(s.n_kv, s.row + r + 1), seen);
             }
-            set_node(node, mask);
+            graph_.set(node, mask);
         }
     }
-    set_node(rows_.positions, positions);
-    set_node(rows_.cache_rows, cache_rows);
+    const auto set = [&](const Rows & rows, int first) {
+        graph_.set(rows.positions, positions.data() + first, ggml_nbytes(rows.positions));
+        graph_.set(rows.cache_rows, cache_rows.data() + first, ggml_nbytes(rows.cache_rows));
+    };
+    set(rows_, 0);
+    for (const Part & part : parts_) {
+        set(part.rows, part.first);
+    }
 }
 
 } // namespace penelope

@@ -28,21 +28,28 @@ inline Stretch stretch(int stream, int row, int count) {
 
 class RowInputs {
   public:
-    // exact: the stretches of fill() will be these very ones, so that a mask which hides nothing can be left out.
+    // g outlives them. exact: the stretches of fill() will be these very ones, so that a mask which hides nothing can be left out.
     RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact);
 
     const Rows & rows() const { return rows_; }
     int          n_rows() const { return n_rows_; }
 
-    // Stretches [first, first + count) as rows of their own.
-    Rows part(Graph & g, int first, int count) const;
+    // Stretches [first, first + count) as rows with inputs of their own, which fill() fills too.
+    Rows part(Graph & g, int first, int count);
 
     // Same counts and n_kv as at construction. cache: null when keys and values are nodes.
     void fill(const std::vector<Stretch> & stretches, const SequenceCache * cache) const;
 
   private:
-    Rows rows_;
-    int  n_rows_ = 0;
+    struct Part {
+        int  first; // row
+        Rows rows;
+    };
+    Graph &           graph_;
+    std::string       name_;
+    Rows              rows_;
+    int               n_rows_ = 0;
+    std::vector<Part> parts_;
 };
 
 } // namespace penelope

@@ -1,10 +1,10 @@
 #include "model/sequence_cache.h"
 
 #include "base/error.h"
-#include "base/format.h"
 #include "base/memory.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penelope {
 
@@ -16,10 +16,16 @@ constexpr int64_t kAlignedFloats = 64;
 // States put aside per sequence: two for each of the last turns of a conversation.
 constexpr size_t kMaxKept = 8;
 
+// Rows of one sequence in the cache, so many that the next one starts where a device can bind it.
+int aligned_rows(int n_rows, size_t row_size, size_t alignment) {
+    const size_t unit = alignment / std::gcd(alignment, row_size);
+    return int((size_t(n_rows) + unit - 1) / unit * unit);
+}
+
 } // namespace
 
 SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, ggml_type type, const Backend & backend)
-    : n_streams_(n_streams), n_rows_(n_rows), stride_(n_rows + 1), type_(type), n_recurrent_(n_recurrent(model)) {
+    : n_streams_(n_streams), n_rows_(n_rows), type_(type), n_recurrent_(n_recurrent(model)) {
     const ModelConfig & config = model.config;
     if (config.head_dim % ggml_blck_size(type) != 0) {
         throw Error(ErrorKind::usage,
@@ -27,6 +33,8 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
                         std::to_string(ggml_blck_size(type)) + ", the model has " + std::to_string(config.head_dim),
                     "use --kv-type f16");
     }
+    stride_             = aligned_rows(n_rows + 1, ggml_row_size(type, config.n_embd_kv()),
+                                       ggml_backend_buft_get_alignment(backend.buffer_type()));
     const size_t needed = (kv_bytes_per_row(model, type) * size_t(stride_) + 2 * size_t(n_recurrent_) * sizeof(float)) *
                           size_t(n_streams);
     if (backend.device().is_cpu) {
@@ -53,13 +61,16 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
     }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), backend.buffer_type()));
     if (!buffer_) {
-        throw Error(ErrorKind::memory,
-                    "context of " + std::to_string(n_rows) + " rows: " + format_bytes(needed) +
-                        " cannot be allocated on " + backend.device().name,
-                    "use a smaller -c");
+        throw device_memory_error("context of " + std::to_string(n_rows) + " rows", needed, backend.device(),
+                                  "use a smaller -c");
     }
-    // Masked rows are multiplied by zero weights: they must not hold NaN.
+    clear();
+}
+
+// Masked rows are multiplied by zero weights: they must not hold NaN.
+void SequenceCache::clear() {
     ggml_backend_buffer_clear(buffer_.get(), 0);
+    kept_.clear();
 }
 
 void SequenceCache::write(Graph & g, int il, Node k, Node v, const Rows & rows) {

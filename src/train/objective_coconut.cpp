@@ -21,7 +21,7 @@ Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch 
         n_prompt_rows += n_prompt;
     }
     first.insert(first.end(), starts.begin(), starts.end());
-    const RowInputs & first_rows = inputs.rows(g, "first", first);
+    RowInputs &       first_rows = inputs.rows(g, "first", first);
     const Rows        start_rows = first_rows.part(g, n, n);
     std::vector<Rows> thought_rows;
     for (const std::vector<Stretch> & stretches : thoughts) {

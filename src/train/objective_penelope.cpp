@@ -50,9 +50,9 @@ Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch
     std::vector<Stretch> all = prompts;
     all.insert(all.end(), interfaces.begin(), interfaces.end());
     all.insert(all.end(), targets.begin(), targets.end());
-    const RowInputs & all_rows = inputs.rows(g, "rows", all);
-    const Rows &      last     = inputs.rows(g, "predicting", predicting).rows();
-    TrajectoryRows    rows;
+    RowInputs &    all_rows = inputs.rows(g, "rows", all);
+    const Rows &   last     = inputs.rows(g, "predicting", predicting).rows();
+    TrajectoryRows rows;
     rows.all            = all_rows.rows();
     rows.prompt         = all_rows.part(g, 0, n);
     rows.latter         = all_rows.part(g, n, n + int(targets.size()));

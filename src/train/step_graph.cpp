@@ -86,7 +86,7 @@ std::string StepGraph::key(const Minibatch & batch) {
 StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
                      const Backend & backend, const Optimizer * trained)
     : objective_(objective), backend_(backend),
-      graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr) {
+      graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr, &backend) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);
@@ -107,10 +107,10 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
 StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float loss_scale) {
     const Labels labels = labels_of(batch);
     graph_.allocate(backend_, workspace);
-    inputs_.fill();
-    set_node(ids_, objective_.row_tokens(batch));
-    set_node(targets_, labels.tokens);
-    set_node(weights_, labels.weights(batch, loss_scale));
+    inputs_.fill(graph_);
+    graph_.set(ids_, objective_.row_tokens(batch));
+    graph_.set(targets_, labels.tokens);
+    graph_.set(weights_, labels.weights(batch, loss_scale));
     graph_.compute(backend_);
 
     StepLoss loss;

@@ -4,7 +4,7 @@
 
 namespace penelope {
 
-const RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vector<Stretch> stretches) {
+RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vector<Stretch> stretches) {
     for (Stretch & s : stretches) {
         s.n_kv = int(GGML_PAD(s.n_kv, kProductUnit)); // hidden zeros at the end, so that sums over keys are fast
     }
@@ -24,15 +24,15 @@ Node StepInputs::matrix(Graph & g, const std::string & name, int64_t ne0, int64_
     return node;
 }
 
-void StepInputs::fill() const {
+void StepInputs::fill(Graph & g) const {
     for (const RowsInput & input : rows_) {
         input.inputs->fill(input.stretches, nullptr);
     }
     for (const auto & [node, values] : indices_) {
-        set_node(node, values);
+        g.set(node, values);
     }
     for (const auto & [node, values] : matrices_) {
-        set_node(node, values);
+        g.set(node, values);
     }
 }
 

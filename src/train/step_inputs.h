@@ -13,14 +13,14 @@ namespace penelope {
 class StepInputs {
   public:
     // Rows at these places, keys and values being nodes of the graph.
-    const RowInputs & rows(Graph & g, const std::string & name, std::vector<Stretch> stretches);
-    Node              index(Graph & g, const std::string & name, std::vector<int32_t> values);
-    Node              matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values);
+    RowInputs & rows(Graph & g, const std::string & name, std::vector<Stretch> stretches);
+    Node        index(Graph & g, const std::string & name, std::vector<int32_t> values);
+    Node        matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values);
 
     // Keys and values of the sequences, there until the graph is built, its backward included.
     SequenceNodes & kv() { return kv_; }
 
-    void fill() const;
+    void fill(Graph & g) const;
 
   private:
     struct RowsInput {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 
 using namespace penelope;
@@ -164,4 +165,83 @@ TEST_CASE("a graph gets its memory back in a workspace another one has used") {
         second.compute(cpu());
         CHECK(get_node(q)[4095] == value * value);
     }
+}
+
+namespace {
+
+struct Bytes {
+    const char * first;
+    size_t       size;
+};
+Bytes bytes_of(Node node) {
+    return { static_cast<const char *>(node->data), ggml_nbytes(node) };
+}
+
+// What a kernel made of the whole chain needs: while it writes `last` it reads the operands of `first`. Element for element it
+// may write where it reads; anywhere else it must not.
+void check_fusable(Graph & g, Node first, Node last, bool row_by_row) {
+    g.output(last);
+    g.allocate(cpu());
+    const Bytes result = bytes_of(last);
+    for (Node source : first->src) {
+        if (!source) {
+            continue;
+        }
+        const Bytes operand = bytes_of(source);
+        const bool  apart = operand.first + operand.size <= result.first || result.first + result.size <= operand.first;
+        const bool  same  = row_by_row && operand.first == result.first && operand.size == result.size;
+        CHECK((apart || same));
+    }
+}
+
+} // namespace
+
+TEST_CASE("the last node of a chain that backends fuse lies on no operand of the first") {
+    constexpr int64_t kWidth = 32, kRows = 8;
+    const auto        chain = [](const std::function<void(Graph &, Node)> & build) {
+        Graph g(64);
+        Node  x = ggml_sqr(g.ctx(), g.input("x", GGML_TYPE_F32, kWidth, kRows)); // dies inside the chain
+        build(g, x);
+    };
+    const auto weight = [](Graph & g) { return g.input("w", GGML_TYPE_F32, kWidth, kWidth); };
+    const auto other  = [](Graph & g) { return ggml_sqr(g.ctx(), g.input("o", GGML_TYPE_F32, kWidth, kRows)); };
+    const auto row    = [](Graph & g) { return g.input("row", GGML_TYPE_F32, kWidth); };
+
+    chain([&](Graph & g, Node x) { // product + bias
+        Node product = ggml_mul_mat(g.ctx(), weight(g), x);
+        check_fusable(g, product, ggml_add(g.ctx(), product, row(g)), false);
+    });
+    chain([&](Graph & g, Node x) { // product added to what it read, which could give its place just as well
+        Node product = ggml_mul_mat(g.ctx(), weight(g), x);
+        check_fusable(g, product, ggml_add(g.ctx(), x, product), false);
+    });
+    chain([&](Graph & g, Node x) { // product + bias + residual
+        Node product = ggml_mul_mat(g.ctx(), weight(g), x);
+        Node biased  = ggml_add(g.ctx(), product, row(g));
+        check_fusable(g, product, ggml_add(g.ctx(), x, biased), false);
+    });
+    chain([&](Graph & g, Node x) { // norm * weight + residual
+        Node unit = ggml_rms_norm(g.ctx(), x, 1e-5f);
+        check_fusable(g, unit, ggml_add(g.ctx(), ggml_mul(g.ctx(), unit, row(g)), other(g)), true);
+    });
+    chain([&](Graph & g, Node x) { // gate
+        Node gate = ggml_silu(g.ctx(), x);
+        check_fusable(g, gate, ggml_mul(g.ctx(), gate, other(g)), true);
+    });
+    chain([&](Graph & g, Node x) { // a row of additions
+        Node first = ggml_add(g.ctx(), x, other(g));
+        check_fusable(g, first, ggml_add(g.ctx(), ggml_add(g.ctx(), first, other(g)), x), true);
+    });
+}
+
+TEST_CASE("a softmax never gives its place to its own gradient") {
+    Graph g(64);
+    Node  soft = ggml_soft_max(g.ctx(), g.input("x", GGML_TYPE_F32, 32, 8));
+    Node  dy   = g.input("dy", GGML_TYPE_F32, 32, 8);
+    Node  back = ggml_soft_max_ext_back(g.ctx(), dy, soft, 1.0f, 0.0f);
+    g.output(back);
+    g.output(ggml_sqr(g.ctx(), dy)); // so that only the softmax could give
+    g.allocate(cpu());
+    CHECK(back->data != soft->data);
+    CHECK(back->data != dy->data);
 }

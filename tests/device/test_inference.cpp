@@ -1,0 +1,212 @@
+// Inference on the device of the suite: against the PyTorch reference, and against the CPU where there is none.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "method/decode.h"
+#include "support/device.h"
+
+using namespace penelope;
+using namespace penelope::test;
+
+namespace {
+
+const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
+
+// A session on the device and one on the CPU over the same files.
+struct Pair {
+    Pair(const std::string & base, const std::string & sidecar, const SessionOptions & options)
+        : engine(load(device_name(), base, sidecar)), host_engine(load("CPU", base, sidecar)), device(engine, options),
+          host(host_engine, options) {}
+    std::shared_ptr<const Engine> engine, host_engine;
+    Session                       device, host;
+
+    // First logits of both, side by side.
+    void check(const std::vector<Tokens> & prompts, int n_steps, const std::string & method = "") {
+        const Filled found    = engine->method(method).fill(device.context(), fresh_prompts(prompts), n_steps);
+        const Filled expected = host_engine->method(method).fill(host.context(), fresh_prompts(prompts), n_steps);
+        for (size_t i = 0; i < prompts.size(); i++) {
+            CAPTURE(i);
+            CHECK(difference(found.logits[i], expected.logits[i]) < tolerance());
+        }
+    }
+};
+
+Tokens prompt_of(const GoldenCase & g, size_t n) {
+    Tokens tokens;
+    for (size_t i = 0; tokens.size() < n; i++) {
+        const Tokens more = g.prompt_ids(i % 4);
+        tokens.insert(tokens.end(), more.begin(), more.end());
+    }
+    tokens.resize(n);
+    return tokens;
+}
+
+} // namespace
+
+TEST_CASE("states, greedy answers and layer applications of all golden cases") {
+    for (const std::string & name : kCases) {
+        const GoldenCase & g      = golden(name);
+        const auto         engine = load(device_name(), g.backbone(), g.sidecar());
+        Session            session(engine, session_options(GGML_TYPE_F32));
+        for (int k : { 0, 1, 3, 6 }) {
+            for (size_t example : { size_t(0), size_t(1) }) {
+                const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
+                CAPTURE(name);
+                CAPTURE(p);
+                size_t n_compared = 0;
+                for (const DumpTensor & state : session.dump(g.prompt_ids(example), k)) {
+                    const std::string expected = p + "." + state.name;
+                    if (g.expected().find(expected)) {
+                        CAPTURE(state.name);
+                        CHECK(difference(state.data, g.tensor(expected)) < tolerance());
+                        n_compared++;
+                    }
+                }
+                CHECK(n_compared == size_t(5 + k * (name == "overwrite" ? 4 : 5)));
+                if (has_16_bit_products()) {
+                    continue;
+                }
+                GenerateOptions options;
+                options.n_steps     = k;
+                options.n_predict   = 12;
+                const Answer answer = session.generate(g.prompt_ids(example), options);
+                CHECK(answer.tokens == g.json()["greedy"][p].get<Tokens>());
+                CHECK(answer.layer_applications == g.json()["layer_applications"][std::to_string(k)].get<int>());
+            }
+        }
+    }
+}
+
+TEST_CASE("the answer's logits follow the reference token by token") {
+    for (const std::string & name : kCases) {
+        CAPTURE(name);
+        const GoldenCase & g      = golden(name);
+        const auto         engine = load(device_name(), g.backbone(), g.sidecar());
+        Session            session(engine, session_options(GGML_TYPE_F32));
+        const auto         expected = g.tensor("K3.ex1.greedy_logits");
+        const Tokens       greedy   = g.json()["greedy"]["K3.ex1"];
+        const Filled       filled   = engine->method("").fill(session.context(), { { g.prompt_ids(1), 0, 0 } }, 3);
+        std::vector<float> row      = filled.logits[0];
+        for (size_t i = 0; i < greedy.size(); i++) {
+            const auto               n = ptrdiff_t(row.size());
+            const std::vector<float> reference(expected.begin() + ptrdiff_t(i) * n,
+                                               expected.begin() + ptrdiff_t(i + 1) * n);
+            CHECK(difference(row, reference) < tolerance());
+            CHECK(same_choice(row, reference));
+            row = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } })[0];
+        }
+    }
+}
+
+TEST_CASE("Coconut's thoughts and first logits") {
+    const GoldenCase &      g        = golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(g.source("coconut.safetensors"));
+    Session session(load(device_name(), g.backbone(), g.coconut_sidecar()), session_options(GGML_TYPE_F32));
+    for (int k : { 1, 3 }) {
+        for (size_t example : { size_t(0), size_t(1) }) {
+            const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
+            CAPTURE(p);
+            const auto states = session.dump(g.prompt_ids(example), k);
+            CHECK(states.size() == size_t(k + 1));
+            for (const DumpTensor & state : states) {
+                CHECK(difference(state.data, expected.read_f32(p + "." + state.name)) < tolerance());
+            }
+        }
+    }
+}
+
+TEST_CASE("prompts of every length from 1 to 40") {
+    const GoldenCase & g = golden("middle");
+    Pair               pair(g.backbone(), g.sidecar(), session_options(GGML_TYPE_F32));
+    for (size_t n = 1; n <= 40; n++) {
+        CAPTURE(n);
+        pair.check({ prompt_of(g, n) }, n % 2 == 0 ? 2 : 0);
+        if (n % 5 == 0) {
+            pair.check({ prompt_of(g, n) }, 0, "plain");
+        }
+    }
+}
+
+TEST_CASE("Coconut with prompts of several lengths") {
+    const GoldenCase & g = golden("last");
+    Pair               pair(g.backbone(), g.coconut_sidecar(), session_options(GGML_TYPE_F32));
+    for (size_t n : { size_t(1), size_t(5), size_t(16), size_t(23), size_t(33) }) {
+        CAPTURE(n);
+        pair.check({ prompt_of(g, n) }, 2);
+    }
+}
+
+TEST_CASE("several questions in one batch, and several K in one sweep") {
+    for (const char * name : { "last", "middle" }) {
+        CAPTURE(name);
+        const GoldenCase &        g = golden(name);
+        Pair                      pair(g.backbone(), g.sidecar(), session_options(GGML_TYPE_F32, 128, 3));
+        const std::vector<Tokens> prompts{ g.prompt_ids(0), prompt_of(g, 7), g.prompt_ids(1) };
+        pair.check(prompts, 3);
+        GenerateOptions options;
+        options.n_predict   = 6;
+        const auto found    = pair.device.generate_sweep(prompts, { 0, 2, 3 }, options);
+        const auto expected = pair.host.generate_sweep(prompts, { 0, 2, 3 }, options);
+        for (size_t k = 0; k < 3; k++) {
+            for (size_t i = 0; i < prompts.size(); i++) {
+                CAPTURE(k);
+                CAPTURE(i);
+                CHECK(found[k][i].layer_applications == expected[k][i].layer_applications);
+                if (!has_16_bit_products()) {
+                    CHECK(found[k][i].tokens == expected[k][i].tokens);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a prompt in chunks") {
+    for (const char * name : { "last", "middle" }) {
+        CAPTURE(name);
+        const GoldenCase & g       = golden(name);
+        SessionOptions     options = session_options(GGML_TYPE_F32);
+        options.n_batch            = 7;
+        Pair pair(g.backbone(), g.sidecar(), options);
+        pair.check({ prompt_of(g, 31) }, 2);
+    }
+}
+
+TEST_CASE("the last rows of the context") {
+    const GoldenCase & g = golden("middle");
+    // 50 rows are no multiple of any bucket; prompt, ten interface rows and one answer token fill them.
+    for (size_t n : { size_t(39), size_t(37) }) {
+        CAPTURE(n);
+        Pair            pair(g.backbone(), g.sidecar(), session_options(GGML_TYPE_F32, 50));
+        GenerateOptions options;
+        options.n_steps    = 2;
+        options.ignore_end = true;
+        pair.check({ prompt_of(g, n) }, 2);
+        const Answer found    = pair.device.generate(prompt_of(g, n), options);
+        const Answer expected = pair.host.generate(prompt_of(g, n), options);
+        CHECK(found.tokens.size() == expected.tokens.size());
+        CHECK(found.finish_reason == FinishReason::length);
+        if (!has_16_bit_products()) {
+            CHECK(found.tokens == expected.tokens);
+        }
+    }
+}
+
+TEST_CASE("a request that is cancelled before it starts ends without an answer, and the next one is whole") {
+    const GoldenCase & g = golden("last");
+    Session            session(load(device_name(), g.backbone(), g.sidecar()), session_options(GGML_TYPE_F32));
+    GenerateOptions    options;
+    options.n_steps       = 3;
+    options.n_predict     = 12;
+    int          n_tokens = 0;
+    const Answer cut      = session.generate(g.prompt_ids(0), options, [&](std::string_view, int32_t) {
+        if (++n_tokens == 3) {
+            session.cancel();
+        }
+        return true;
+    });
+    CHECK(cut.finish_reason == FinishReason::cancelled);
+    CHECK(cut.tokens.size() == 3);
+    const Answer whole = session.generate(g.prompt_ids(0), options);
+    CHECK(whole.tokens.size() >= cut.tokens.size());
+    CHECK(std::equal(cut.tokens.begin(), cut.tokens.end(), whole.tokens.begin()));
+}

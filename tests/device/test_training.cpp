@@ -1,0 +1,168 @@
+// Training on the device of the suite: losses, gradients and updates against the PyTorch reference, and runs with dropout
+// against the CPU.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "support/device.h"
+#include "support/training.h"
+#include "train/exchange.h"
+#include "train/schedule.h"
+#include "train/step_graph.h"
+
+using namespace penelope;
+using namespace penelope::test;
+
+namespace {
+
+const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
+
+const Backend & device() {
+    static Backend instance(find_device(device_name()), 2);
+    return instance;
+}
+
+// Every gradient against "<prefix><name>" of the file, relative to its largest element.
+void check_gradients(const TrainedModel & model, float scale, const SafetensorsReader & expected,
+                     const std::string & prefix) {
+    const double   allowed = has_16_bit_products() ? 5e-2 : 1e-3;
+    const Exchange exchange(model.backbone().config);
+    for (const TrainableGroup & group : model.groups()) {
+        for (const auto & parameter : group.parameters.parameters) {
+            const std::string name = exchange.name(parameter.name);
+            CAPTURE(name);
+            std::vector<float> gradient = model.optimizer().gradient(parameter.name);
+            for (float & value : gradient) {
+                value /= scale;
+            }
+            const auto reference = expected.read_f32(prefix + name);
+            const auto found     = exchange.values(parameter.name, gradient);
+            CHECK(difference(found, reference) <= allowed * largest(reference));
+        }
+    }
+}
+
+// One training run of n updates, its losses and norms.
+std::vector<double> run(const ModelChoice & choice, const Backend & backend, const Minibatch & batch, int n_updates) {
+    TrainedModel        model(choice, backend);
+    StepGraphs          graphs(model.objective(), model.backbone(), backend, &model.optimizer());
+    std::vector<double> seen;
+    for (int update = 1; update <= n_updates; update++) {
+        model.dropout().step  = uint64_t(update);
+        const float    scale  = model.loss_scale();
+        const StepLoss loss   = graphs.run(batch, scale);
+        const auto     report = model.optimizer().step(std::vector<double>(model.groups().size(), 1e-3), 1.0, scale);
+        CHECK(report.applied);
+        seen.push_back(loss.mean);
+    }
+    return seen;
+}
+
+} // namespace
+
+TEST_CASE("loss and every gradient through the latent trajectory") {
+    for (const std::string & name : kCases) {
+        const GoldenCase & g = golden(name);
+        TrainedModel       model(choice_of(g, "penelope"), device());
+        StepGraphs         graphs(model.objective(), model.backbone(), device(), &model.optimizer());
+        for (int k : { 1, 6 }) {
+            const std::string prefix = "grad.K" + std::to_string(k) + ".";
+            CAPTURE(name);
+            CAPTURE(k);
+            const float    scale = model.loss_scale();
+            const StepLoss loss  = graphs.run(all_examples(g, k), scale);
+            CHECK(std::fabs(loss.mean - g.tensor(prefix + "loss")[0]) < tolerance());
+            check_gradients(model, scale, g.expected(), prefix);
+        }
+    }
+}
+
+TEST_CASE("loss and every gradient through Coconut's passes") {
+    const GoldenCase &      g        = golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(g.source("coconut.safetensors"));
+    ModelChoice             choice   = choice_of(g, "coconut");
+    TrainedModel            model(choice, device());
+    model.optimizer().set_values("coconut.token.rows", expected.read_f32("coconut.token.rows"));
+    StepGraphs     graphs(model.objective(), model.backbone(), device(), &model.optimizer());
+    const float    scale = model.loss_scale();
+    const StepLoss loss  = graphs.run(all_examples(g, 2), scale);
+    CHECK(std::fabs(loss.mean - expected.read_f32("grad.K2.loss")[0]) < tolerance());
+    check_gradients(model, scale, expected, "grad.K2.");
+}
+
+TEST_CASE("four updates of AdamW with clipping and schedule") {
+    for (const std::string & name : kCases) {
+        CAPTURE(name);
+        const GoldenCase & g      = golden(name);
+        const Json &       recipe = g.json()["train"];
+        TrainedModel       model(choice_of(g, "penelope"), device());
+        StepGraphs         graphs(model.objective(), model.backbone(), device(), &model.optimizer());
+        const Minibatch    batch     = all_examples(g, recipe["K"]);
+        const int          n_updates = recipe["updates"];
+        for (int update = 1; update <= n_updates; update++) {
+            CAPTURE(update);
+            const float    scale = model.loss_scale();
+            const StepLoss loss  = graphs.run(batch, scale);
+            CHECK(std::fabs(loss.mean - recipe["losses"][size_t(update - 1)].get<double>()) < tolerance());
+            const double        factor = rate_factor(update, n_updates, recipe["warmup"]);
+            std::vector<double> rates;
+            for (const TrainableGroup & group : model.groups()) {
+                rates.push_back(factor *
+                                recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
+            }
+            const StepReport report = model.optimizer().step(rates, recipe["clip"], scale);
+            CHECK(report.applied);
+            CHECK(report.norm == doctest::Approx(recipe["grad_norms"][size_t(update - 1)].get<double>())
+                                     .epsilon(has_16_bit_products() ? 2e-2 : 1e-3));
+        }
+    }
+}
+
+TEST_CASE("twenty updates of each method with dropout give the losses of the CPU") {
+    const GoldenCase & g = golden("middle");
+    for (const char * method : { "cot", "penelope", "coconut" }) {
+        CAPTURE(method);
+        ModelChoice choice       = choice_of(g, method);
+        choice.dropout           = 0.05f;
+        choice.seed              = 3;
+        const Minibatch batch    = all_examples(g, 2);
+        const auto      found    = run(choice, device(), batch, 20);
+        const auto      expected = run(choice, cpu(), batch, 20);
+        for (size_t i = 0; i < found.size(); i++) {
+            CAPTURE(i);
+            CHECK(std::fabs(found[i] - expected[i]) < (has_16_bit_products() ? 2e-2 : 1e-4));
+        }
+        CHECK(found.back() < found.front());
+    }
+}
+
+TEST_CASE("all weights of a backbone, and layers computed again in the backward") {
+    const GoldenCase & g     = golden("last");
+    const Minibatch    batch = all_examples(g, 2);
+    ModelChoice        full;
+    full.base             = g.backbone();
+    full.method           = "cot";
+    full.full             = true;
+    ModelChoice again     = choice_of(g, "penelope");
+    again.recompute       = true;
+    again.keep_transposes = false;
+    again.dropout         = 0.1f;
+    for (const ModelChoice & choice : { full, again }) {
+        const auto found    = run(choice, device(), batch, 3);
+        const auto expected = run(choice, cpu(), batch, 3);
+        for (size_t i = 0; i < found.size(); i++) {
+            CHECK(std::fabs(found[i] - expected[i]) < (has_16_bit_products() ? 2e-2 : 1e-4));
+        }
+    }
+}
+
+TEST_CASE("validation takes its losses without a tape") {
+    const GoldenCase & g = golden("middle");
+    for (const char * method : { "cot", "penelope", "coconut" }) {
+        CAPTURE(method);
+        TrainedModel model(choice_of(g, method), device()), host(choice_of(g, method), cpu());
+        StepGraphs   graphs(model.objective(), model.backbone(), device(), nullptr);
+        StepGraphs   host_graphs(host.objective(), host.backbone(), cpu(), nullptr);
+        const double found = graphs.run(all_examples(g, 2)).mean, expected = host_graphs.run(all_examples(g, 2)).mean;
+        CHECK(std::fabs(found - expected) < tolerance());
+    }
+}

@@ -1,0 +1,89 @@
+// Weights and caches of every type on the device of the suite. A quantized weight is compared with the CPU on the same weight
+// written out in F32: kernels that round what they multiply with would otherwise be compared with each other.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "convert/convert.h"
+#include "support/device.h"
+#include "train/new_backbone.h"
+
+using namespace penelope;
+using namespace penelope::test;
+
+namespace {
+
+// Wide enough for every type: rows of 256, heads of 64.
+class WideModel {
+  public:
+    WideModel() {
+        NewBackbone shape;
+        shape.config.architecture = "llama";
+        shape.config.name         = "wide";
+        shape.config.n_layer      = 2;
+        shape.config.n_embd       = 256;
+        shape.config.n_ff         = 512;
+        shape.config.n_head       = 4;
+        shape.config.n_head_kv    = 2;
+        shape.config.head_dim     = 64;
+        shape.config.n_ctx_train  = 256;
+        write_new_backbone(shape, 11, file("F32.gguf"));
+    }
+
+    std::string file(const std::string & name) const { return dir_.file(name); }
+
+    std::string with_type(const std::string & from, const std::string & type, const std::string & to) const {
+        QuantizeOptions options;
+        options.in_path          = file(from);
+        options.out_path         = file(to);
+        options.type             = type;
+        options.allow_requantize = true;
+        quantize_file(options);
+        return options.out_path;
+    }
+
+  private:
+    TempDir dir_;
+};
+
+std::vector<float> first_logits(const std::string & device, const std::string & base, ggml_type kv_type, size_t n) {
+    const auto engine = load(device, base, "");
+    Session    session(engine, session_options(kv_type));
+    Tokens     prompt(n);
+    for (size_t i = 0; i < n; i++) {
+        prompt[i] = int32_t(37 * i % 251);
+    }
+    return engine->method("plain").fill(session.context(), { { prompt, 0, 0 } }, 0).logits[0];
+}
+
+} // namespace
+
+TEST_CASE("weights of every type give what the same weights give in F32") {
+    const WideModel model;
+    for (const char * type : { "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K" }) {
+        CAPTURE(type);
+        const std::string of_type = std::string(type) == "F32"
+                                        ? model.file("F32.gguf")
+                                        : model.with_type("F32.gguf", type, std::string(type) + ".gguf");
+        const std::string decoded = std::string(type) == "F32" ? of_type
+                                                               : model.with_type(std::string(type) + ".gguf", "F32",
+                                                                                 std::string(type) + ".f32.gguf");
+        for (size_t n : { size_t(1), size_t(9), size_t(40) }) { // a vector, a few rows, a matrix
+            CAPTURE(n);
+            const auto expected = first_logits("CPU", decoded, GGML_TYPE_F32, n);
+            const auto found    = first_logits(device_name(), of_type, GGML_TYPE_F32, n);
+            // The CPU and some devices round activations to 8 bits beside weights of that size.
+            const bool is_quantized = type[0] == 'Q';
+            CHECK(difference(found, expected) < (is_quantized ? 3e-2f : std::max(tolerance(), 3e-3f)));
+        }
+    }
+}
+
+TEST_CASE("caches of every type") {
+    const WideModel model;
+    const auto      expected = first_logits("CPU", model.file("F32.gguf"), GGML_TYPE_F32, 21);
+    for (ggml_type type : { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0 }) {
+        CAPTURE(ggml_type_name(type));
+        const auto found = first_logits(device_name(), model.file("F32.gguf"), type, 21);
+        CHECK(difference(found, expected) < (type == GGML_TYPE_F32 ? tolerance() : 3e-2f));
+    }
+}
