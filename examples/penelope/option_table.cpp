@@ -90,7 +90,7 @@ const std::vector<OptionRow> & option_table() {
           "rows of context; 0: the smaller of 4096 and the model's own" },
         { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f16", "f16|bf16|f32|q8_0", g_model, "run chat bench eval serve",
           "storage of keys and values" },
-        { "no-mmap", "", flag, "", "", "", g_model, "run chat eval serve",
+        { "no-mmap", "", flag, "", "", "", g_model, "run chat bench eval serve",
           "read the weights into memory instead of using them from the file, which may then change or shrink" },
 
         // Prompt.
