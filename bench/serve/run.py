@@ -64,8 +64,9 @@ class Server:
 
 
 def penelope(args, clients, port, *model):
-    return Server([args.penelope, "serve", *model, "--port", port, "--slots", clients, "-t", args.threads, "-c", 1024,
-                   "--connections", 256, "--queue", 1024], port)
+    size = ["-c", 1024] if model else []
+    return Server([args.penelope, "serve", *model, *size, "--port", port, "--slots", clients, "-t", args.threads, "--connections", 256,
+                   "--queue", 1024], port)
 
 
 def llama_server(args, clients, port, model):
@@ -148,13 +149,16 @@ def peer(args):
 
 
 def questions(n, seed=0):
-    rng = random.Random(seed)
-
-    def expression(depth):
-        parts = [expression(depth - 1) if depth > 1 and i == 0 else str(rng.randint(0, 9)) for i in range(rng.randint(2, 4))]
-        return f"[{rng.choice(['MAX', 'MIN', 'MED'])} {' '.join(parts)}]"
-
-    return ["Evaluate: " + expression(rng.randint(1, 4)) for _ in range(n)]
+    """Threads as the model in the box knows them: three chains of edges in shuffled order, the end of each leading to itself."""
+    rng, letters = random.Random(seed), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    made = []
+    for _ in range(n):
+        names = rng.sample(letters, 27)
+        chains = [names[9 * i:9 * i + 9] for i in range(3)]
+        edges = [a + b for chain in chains for a, b in zip(chain, chain[1:] + chain[-1:])]
+        rng.shuffle(edges)
+        made.append(" ".join(edges) + " ?" + rng.choice(rng.choice(chains)[:8]))
+    return made
 
 
 def box_props(port):

@@ -74,7 +74,11 @@ std::string step_word(const TraceStep & step) {
     // What the interval made of the first memory row is what a step is trained on; methods without memory have a readout.
     for (const auto * top : { &step.features_top, &step.memory_top, &step.readout_top }) {
         if (!top->empty() && !top->front().empty()) {
-            return top->front().front().text;
+            std::string text = top->front().front().text;
+            for (size_t at; (at = text.find('\n')) != std::string::npos;) {
+                text.replace(at, 1, "\u21b5"); // a line is a step
+            }
+            return text;
         }
     }
     return "";

@@ -15,7 +15,7 @@ from webdriver import KEYS, Browser, available
 
 READY = "return typeof props !== 'undefined' && props !== null"
 DONE = "return [...document.querySelectorAll('.way')].filter(w => w.dataset.done).length >= arguments[0]"
-QUESTION = "Evaluate: [MAX 3 [MIN 4 7] [MED 2 9 5]]"
+QUESTION = "yK vv oy bL So qD gn xO Lg zv rP DS dE Yq hd Pp cz KK pV BR na Cb RY Vx OO Er ac ?C"
 
 
 class PageTest(ModelTest):
@@ -42,7 +42,7 @@ class PageTest(ModelTest):
 
     def test_latent(self):
         browser = self.browser
-        with Serve("-c", 512, "--insist") as server:
+        with Serve("--insist") as server:
             browser.open(server.address + "/")
             browser.wait(READY)
             self.picture("start")
@@ -51,7 +51,12 @@ class PageTest(ModelTest):
             browser.wait(DONE, 1)
             self.assertEqual(self.columns(), [1 + 3])  # start, 1, 2
             rows = browser.run("return document.querySelectorAll('.mind tr').length")
-            self.assertEqual(rows, 1 + 8 + 2)
+            shape = server.good("/v1/latent/trace", {"prompt": QUESTION, "latent_steps": 0})["steps"][0]
+            self.assertEqual(rows, 2 + len(shape["memory"]["norm"]) + len(shape["readout"]["norm"]))
+            # What the steps say is what the trace says.
+            trace = server.good("/v1/latent/trace", {"prompt": QUESTION, "latent_steps": 2})["steps"]
+            self.assertEqual(browser.run("return [...document.querySelectorAll('td.says')].slice(1).map(c => c.textContent)"),
+                             [step["features"]["top"][0][0]["text"] for step in trace[1:]])
             said = browser.run("return document.querySelector('.way .text').textContent")
             self.assertEqual(said, server.chat(QUESTION, latent_steps=2)["choices"][0]["message"]["content"])
             self.assertIn("layers in a row", browser.run("return document.querySelector('.figures').textContent"))
