@@ -44,7 +44,7 @@ class RunTest(ModelTest):
         self.assertEqual(steps[3].split("|")[0].count(">"), 2)
         self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
         self.assertNotIn("features", steps[0])
-        self.error(1, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--watch", "-n", 1))
+        self.error(1, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--insist", "--watch", "-n", 1))
         self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
 
     def test_watch_writes_over_its_line_on_a_terminal(self):
@@ -84,7 +84,7 @@ class RunTest(ModelTest):
         answer = self.ok_json(*self.latent("-p", QUESTION, "-n", 12))
         self.assertEqual(done.stdout, answer["text"] + "\n")
         self.assertEqual(done.stderr, "")
-        self.assertEqual(self.ok(*self.latent("-p", QUESTION, "-n", 12, "-v", "-q")).stderr, "")
+        self.assertEqual(self.ok(*self.latent("-p", QUESTION, "-n", 12, "-q")).stderr, "")
         verbose = self.ok(*self.latent("-p", QUESTION, "-n", 12, "-v"))
         self.assertEqual(verbose.stdout, done.stdout)
         self.assertRegex(verbose.stderr, r"prompt tokens \| penelope, K = 3 \| 14 layer applications \| .* tokens/s")
