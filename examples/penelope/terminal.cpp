@@ -136,6 +136,11 @@ void Terminal::progress(std::string_view text) {
     if (!err_tty_ || quiet_ || (text.empty() && !progress_shown_)) {
         return;
     }
+    // A line that wraps could not be taken back.
+    winsize size = {};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+        text = text.substr(0, size.ws_col - 1u);
+    }
     std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(text.size()), text.data());
     std::fflush(stderr);
     progress_shown_ = !text.empty();

@@ -12,6 +12,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -219,18 +223,56 @@ double step_weight(const TrainSettings & s, int64_t update) {
     return n_left >= n_fading ? s.step_loss : s.step_loss * n_left / n_fading;
 }
 
+namespace {
+
+// A run is continued from any directory.
+std::string absolute_path(const std::string & path) {
+    return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// The shortest number that gives this one again: 0.05, not 0.05000000074505806.
+double as_written(float value) {
+    char text[32];
+    for (int n_digits = 6; n_digits <= 9; n_digits++) {
+        std::snprintf(text, sizeof(text), "%.*g", n_digits, double(value));
+        if (std::strtof(text, nullptr) == value) {
+            break;
+        }
+    }
+    return std::strtod(text, nullptr);
+}
+
+// The library prints seventeen digits where three do: 0.050000000000000003.
+std::string with_short_numbers(const std::string & toml) {
+    std::istringstream lines(toml);
+    std::string        out;
+    for (std::string line; std::getline(lines, line);) {
+        const size_t at     = line.find(" = ") + 3;
+        char *       end    = nullptr;
+        const double number = std::strtod(line.c_str() + at, &end);
+        char         text[32];
+        std::snprintf(text, sizeof(text), "%.15g", number);
+        const bool is_long = at != std::string::npos + 3 && *end == '\0' && line.size() - at > 15;
+        const bool is_same = std::strtod(text, nullptr) == number && std::strchr(text, '.') != nullptr;
+        out += (is_long && is_same ? line.substr(0, at) + text : line) + "\n";
+    }
+    return out;
+}
+
+} // namespace
+
 std::string settings_toml(const TrainSettings & s) {
     const SidecarConfig & sidecar = s.model.sidecar;
     toml::table           t;
     if (s.new_shape.empty()) {
-        t.insert("model", s.model.base);
+        t.insert("model", absolute_path(s.model.base));
     } else {
-        t.insert("init-random", s.new_shape);
+        t.insert("init-random", absolute_path(s.new_shape));
     }
     t.insert("method", s.model.method);
-    t.insert("data", s.data);
+    t.insert("data", absolute_path(s.data));
     if (!s.model.init.empty()) {
-        t.insert("init", s.model.init);
+        t.insert("init", absolute_path(s.model.init));
     }
     if (!s.name.empty()) {
         t.insert("name", s.name);
@@ -258,8 +300,8 @@ std::string settings_toml(const TrainSettings & s) {
     }
     if (!s.model.full) {
         t.insert("lora-rank", s.model.lora_rank);
-        t.insert("lora-alpha", double(s.model.lora_alpha));
-        t.insert("dropout", double(s.model.dropout));
+        t.insert("lora-alpha", as_written(s.model.lora_alpha));
+        t.insert("dropout", as_written(s.model.dropout));
     }
     const MethodFormat * format = method_training(s.model.method).format();
     if (format) {
@@ -282,7 +324,7 @@ std::string settings_toml(const TrainSettings & s) {
     });
     std::ostringstream out;
     out << t << "\n";
-    return out.str();
+    return with_short_numbers(out.str());
 }
 
 OrderedJson settings_json(const TrainSettings & s) {

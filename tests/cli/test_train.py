@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BIN, clean_environment, run
+from support import BIN, clean_environment, Pty, run, without_escapes
 
 KILLS = int(os.environ.get("PENELOPE_TEST_KILLS", "2"))  # at least so many for each method
 SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
@@ -309,6 +310,25 @@ class Resuming(Trained):
         done = self.train("--resume", "--clip", 0.5, out="straight/penelope")
         self.assertEqual(done.returncode, 1)
         self.assertIn("clip", done.stderr)
+
+
+class Habits(Trained):
+    def test_a_run_is_continued_from_any_directory(self):
+        done = run("train", "-m", "base/model.gguf", "--method", "cot", "--data", "data", "--out", "here", "--updates", 2, "--batch", 2, "-n", 2, "--eval-limit", 2, cwd=self.root)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        config = (self.root / "here" / "config.toml").read_text()
+        self.assertIn(f"model = '{self.base}'", config.replace('"', "'"))
+        self.assertIn("dropout = 0.05\n", config)
+        done = run("train", "--resume", "--out", self.root / "here", cwd="/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_live_line_fits_a_narrow_terminal(self):
+        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch", 2, "--log-every", 1000, "--eval-every", 0, out="narrow"), columns=50) as terminal:
+            seen = terminal.expect("update 5/.*update 20/").group(0)
+            lines = [without_escapes(line) for line in re.split(r"[\r\n]", seen)][1:-1]
+            self.assertTrue(lines)
+            self.assertLess(max(len(line) for line in lines), 50)
+            self.assertEqual(terminal.wait(), 0)
 
 
 class Refusals(Trained):
