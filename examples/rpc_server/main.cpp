@@ -26,7 +26,7 @@ int serve(const std::string & endpoint, const std::string & name, int n_threads)
     if (!start) {
         throw penelope::Error(penelope::ErrorKind::unsupported,
                               "penelope-rpc-server: this build of ggml has no RPC backend",
-                              "build it with GGML_RPC=ON");
+                              "build it with PENELOPE_RPC=ON");
     }
     ggml_backend_dev_t devices[] = { device.dev };
     start(endpoint.c_str(), nullptr, size_t(n_threads > 0 ? n_threads : penelope::default_thread_count()), 1, devices);

@@ -77,7 +77,7 @@ void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(co
                     : nullptr;
     if (!add_server) {
         throw Error(ErrorKind::unsupported, "--rpc: this build of ggml has no RPC backend",
-                    "build it with GGML_RPC=ON");
+                    "build it with PENELOPE_RPC=ON");
     }
     for (const std::string & endpoint : endpoints) {
         check_rpc_server(endpoint);
