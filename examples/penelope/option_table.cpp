@@ -219,8 +219,8 @@ const std::vector<OptionRow> & option_table() {
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another; a.jsonl@K=0 takes its answers at that K", true },
 
         // Training.
-        { "method", "", choice, "NAME", "", "cot|penelope|coconut", g_training, "train",
-          "cot: visible chain of thought, the source of the others; penelope, coconut: latent steps" },
+        { "method", "", choice, "NAME", "", "cot|penelope|coconut|codi", g_training, "train",
+          "cot: visible chain of thought, the source of the others; penelope, coconut, codi: latent steps" },
         { "init", "", text, "FILE", "", "", g_training, "train", "LoRA or sidecar to continue" },
         { "full", "", flag, "", "", "", g_training, "train", "train all weights of the backbone instead of LoRA" },
         { "init-random", "", text, "SHAPE.toml", "", "", g_training, "train",
@@ -238,6 +238,8 @@ const std::vector<OptionRow> & option_table() {
         { "step-loss", "", number, "W", "0", "0..1000", g_training, "train",
           "weight of a loss on what the memory says at each latent step, against the result of the gold step" },
         { "step-fade", "", number, "SHARE", "0", "0..1", g_training, "train", "share of the updates, at the end, over which that weight falls to 0" },
+        { "distill", "", number, "W", "20", "0..1000000", g_training, "train",
+          "CODI: weight of the distance between the states of student and teacher" },
         { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, "train",
           "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
         { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, "train", "share of the updates over which the rates rise" },
@@ -253,6 +255,7 @@ const std::vector<OptionRow> & option_table() {
         { "readout", "", integer, "Q", "0", "0..1024", g_training, "train", "readout positions; 0: 2" },
         { "k-max", "", integer, "K", "0", "0..1000", g_training, "train", "most latent steps the modules can take; 0: 8" },
         { "time-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the time network; 0: half the model's" },
+        { "projection-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the projection of CODI; 0: the model's" },
         { "adapter-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the adapter; 0: an eighth of the model's" },
         { "transition", "", choice, "NAME", "", "gru|overwrite", g_training, "train", "how memory changes in a step (default gru)" },
         { "seed", "-s", integer, "S", "0", "0..", g_training, "train", "seed of new weights, order and dropout" },

@@ -67,6 +67,7 @@ TrainSettings read_train_settings(const Options & options) {
     s.depth_draw = options.text("depth-draw");
     s.step_loss  = options.number("step-loss");
     s.step_fade  = options.number("step-fade");
+    s.distill    = options.number("distill");
     s.warmup     = options.number("warmup");
     s.clip       = options.number("clip");
     if (options.given("rates")) {
@@ -101,17 +102,18 @@ TrainSettings read_train_settings(const Options & options) {
     m.recompute       = options.flag("low-memory") || options.flag("recompute");
     m.base            = s.new_shape.empty() ? options.required("model") : RunFolder(s.out).base();
 
-    SidecarConfig & c = m.sidecar;
-    c.n_memory        = uint32_t(options.integer("memory"));
-    c.n_readout       = uint32_t(options.integer("readout"));
-    c.k_max           = uint32_t(options.integer("k-max"));
-    c.time_length     = uint32_t(options.integer("time-length"));
-    c.adapter_length  = uint32_t(options.integer("adapter-length"));
-    c.transition      = options.text("transition");
-    c.prompt_template = options.text("prompt-template");
-    c.answer_prefix   = options.text("answer-prefix");
-    c.task            = options.text("task");
-    c.match           = options.text("match");
+    SidecarConfig & c   = m.sidecar;
+    c.n_memory          = uint32_t(options.integer("memory"));
+    c.n_readout         = uint32_t(options.integer("readout"));
+    c.k_max             = uint32_t(options.integer("k-max"));
+    c.time_length       = uint32_t(options.integer("time-length"));
+    c.adapter_length    = uint32_t(options.integer("adapter-length"));
+    c.projection_length = uint32_t(options.integer("projection-length"));
+    c.transition        = options.text("transition");
+    c.prompt_template   = options.text("prompt-template");
+    c.answer_prefix     = options.text("answer-prefix");
+    c.task              = options.text("task");
+    c.match             = options.text("match");
     if (options.given("interval")) {
         std::tie(c.interval_start, c.interval_end) = parse_pair<uint32_t>("--interval", options.text("interval"), ':');
     }

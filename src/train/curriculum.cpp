@@ -27,6 +27,12 @@ Curriculum Curriculum::drawn(int64_t n_updates, int depth, bool asks_all) {
     return curriculum;
 }
 
+Curriculum Curriculum::constant(int64_t n_updates, int depth) {
+    Curriculum curriculum(n_updates, 0, 0);
+    curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true };
+    return curriculum;
+}
+
 Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     if (n_blocks == 0) {
         stages_.push_back({ 1, n_updates, 0, 0, true });

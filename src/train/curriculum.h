@@ -44,6 +44,9 @@ class Curriculum {
     // One stage of drawn depths; with depth 0 no latent step is taken and every answer is asked.
     static Curriculum drawn(int64_t n_updates, int depth, bool asks_all);
 
+    // One stage at this depth, the answer alone as target.
+    static Curriculum constant(int64_t n_updates, int depth);
+
     // n_blocks: values of u; 0: visible chain of thought. K = min(u, depth). Stages that get no update are left out.
     Curriculum(int64_t n_updates, int n_blocks, int depth);
 

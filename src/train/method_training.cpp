@@ -61,12 +61,24 @@ std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const Module
     return std::make_unique<CoconutObjective>(coconut_modules(nodes));
 }
 
+// CODI.
+
+void codi_shape(SidecarConfig & c, const ModelConfig & base, int depth) {
+    c.k_max             = std::max(kUsualMax, uint32_t(depth));
+    c.projection_length = uint32_t(base.n_embd);
+}
+
+std::unique_ptr<Objective> codi_objective(const SidecarConfig &, const ModuleNodes & nodes) {
+    return std::make_unique<CodiObjective>(codi_modules(nodes));
+}
+
 const std::vector<MethodTraining> & table() {
     static const std::vector<MethodTraining> entries{
-        { "cot", true, false, no_depth, no_shape, cot_objective },
-        { "penelope", false, false, six_steps, penelope_shape, penelope_objective, true },
+        { "cot", true, false, false, false, nullptr, no_depth, no_shape, cot_objective },
+        { "penelope", false, false, true, false, nullptr, six_steps, penelope_shape, penelope_objective, true },
         // As in Coconut's paper: each stage is a new objective.
-        { "coconut", false, true, coconut_depth, coconut_shape, coconut_objective },
+        { "coconut", false, true, true, false, nullptr, coconut_depth, coconut_shape, coconut_objective },
+        { "codi", false, false, false, true, "The answer is: ", six_steps, codi_shape, codi_objective },
     };
     return entries;
 }

@@ -19,6 +19,12 @@ struct MethodTraining {
     bool is_source;
     // Each stage of the curriculum starts averaging anew.
     bool resets_moments;
+    // Targets lose their steps stage by stage; else there is one stage, at the last depth.
+    bool has_stages;
+    // Learns beside a teacher that writes the steps.
+    bool has_teacher;
+    // What answers begin with; null: as the task says.
+    const char * answer_prefix;
 
     // Depth of the last stage unless one is given.
     int (*usual_depth)(const std::string & task);

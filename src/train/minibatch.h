@@ -14,6 +14,11 @@ struct TokenizedExample {
     // What the memory should say after step t, thoughts[t - 1][i] being the token of its row i; empty: nothing is asked of it.
     std::vector<std::vector<int32_t>> thoughts = {};
     bool                              is_asked = true; // whether the target counts
+
+    // For a method that has a teacher: the steps it writes before the same target, and the token of the target after which the
+    // answer proper begins (-1: it begins at once).
+    std::vector<int32_t> trace = {};
+    int                  tap   = -1;
 };
 
 struct Minibatch {
@@ -25,6 +30,11 @@ struct Minibatch {
     int n_divisor         = 0;
     int n_thought_divisor = 0;
 
+    bool   has_teacher      = false;
+    double distance_weight  = 0; // of the student's distance from the teacher
+    int    n_taught_divisor = 0; // as above, of the tokens teachers write
+    double share            = 1; // of all examples, when these are a part of them: what its distance counts
+
     int n_examples() const { return int(examples.size()); }
     int n_targets() const {
         size_t n = 0;
@@ -33,6 +43,15 @@ struct Minibatch {
         }
         return int(n);
     }
+    // Tokens the teachers write.
+    int n_taught() const {
+        size_t n = 0;
+        for (const TokenizedExample & example : examples) {
+            n += has_teacher ? example.trace.size() + example.target.size() : 0;
+        }
+        return int(n);
+    }
+    int n_labels() const { return n_targets() + n_thoughts() + n_taught(); }
     // Rows of all steps that could say a token: step after step, sequence after sequence.
     int n_thoughts() const { return n_steps * n_examples() * n_thought_rows; }
 
@@ -41,6 +60,7 @@ struct Minibatch {
 
     // What one target that counts and one token of a thought add to their means.
     double target_weight() const { return 1.0 / std::max(1, n_divisor > 0 ? n_divisor : n_asked()); }
+    double taught_weight() const { return 1.0 / std::max(1, n_taught_divisor > 0 ? n_taught_divisor : n_taught()); }
     double thought_weight() const { return 1.0 / std::max(1, n_thought_divisor > 0 ? n_thought_divisor : n_said()); }
 };
 

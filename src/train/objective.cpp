@@ -23,8 +23,8 @@ std::vector<int32_t> CotObjective::row_tokens(const Minibatch & batch) const {
     return ids;
 }
 
-Node CotObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                         StepInputs & inputs) const {
+BuiltObjective CotObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                                   StepInputs & inputs) const {
     std::vector<Stretch> sequences, predicting;
     std::vector<int32_t> index;
     int                  first = 0; // row of the sequence in the matrix
@@ -44,7 +44,7 @@ Node CotObjective::build(Graph & g, const Backbone & model, const Minibatch & ba
     kept.index     = inputs.index(g, "predicting.index", index);
     kept.positions = last.positions;
     kept.segments  = last.segments;
-    return run_layers(g, model, 0, model.config.n_layer, tokens, rows, inputs.kv(), &kept);
+    return { run_layers(g, model, 0, model.config.n_layer, tokens, rows, inputs.kv(), &kept) };
 }
 
 int CotObjective::n_layer_applications(const Backbone & model, int) const {

@@ -12,6 +12,11 @@
 
 namespace penelope {
 
+struct BuiltObjective {
+    Node rows;               // residual stream after the last layer, [n_embd, n_labels]
+    Node distance = nullptr; // [1], of a student from its teacher
+};
+
 class Objective {
   public:
     virtual ~Objective() = default;
@@ -21,11 +26,11 @@ class Objective {
     // The tokens whose embeddings build() gets, in its order.
     virtual std::vector<int32_t> row_tokens(const Minibatch & batch) const;
 
-    // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded row_tokens(). Gives the residual stream after
-    // the last layer at the rows that predict the targets, sequence after sequence, and below them the states of the latent steps
-    // that say thoughts: [n_embd, n_targets + n_thoughts]. Only the lengths in `batch` and its depth are looked at.
-    virtual Node build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                       StepInputs & inputs) const = 0;
+    // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded row_tokens(). Gives the rows that
+    // predict the targets, sequence after sequence, then the states of the latent steps that say thoughts, then the rows that
+    // predict what teachers write. Only the lengths in `batch` and its depth are looked at.
+    virtual BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                                 StepInputs & inputs) const = 0;
 
     // Sequential layer applications and stretches of rows of a minibatch, for the size of the graph.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
@@ -40,7 +45,7 @@ class CotObjective : public Objective {
   public:
     std::string          name() const override { return "cot"; }
     std::vector<int32_t> row_tokens(const Minibatch & batch) const override;
-    Node                 build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+    BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                StepInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
     int                  n_stretches(int n_examples) const override { return n_examples; }
@@ -51,12 +56,12 @@ class PenelopeObjective : public Objective {
   public:
     PenelopeObjective(const PenelopeModules & modules, const LatentShape & shape) : modules_(modules), shape_(shape) {}
 
-    std::string name() const override { return "penelope"; }
-    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                      StepInputs & inputs) const override;
-    int         n_layer_applications(const Backbone & model, int n_steps) const override;
-    int         n_stretches(int n_examples) const override { return 3 * n_examples; }
-    int         n_extra_rows(int) const override { return shape_.n_interface(); }
+    std::string    name() const override { return "penelope"; }
+    BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                         StepInputs & inputs) const override;
+    int            n_layer_applications(const Backbone & model, int n_steps) const override;
+    int            n_stretches(int n_examples) const override { return 3 * n_examples; }
+    int            n_extra_rows(int) const override { return shape_.n_interface(); }
 
   private:
     PenelopeModules modules_;
@@ -68,12 +73,30 @@ class CoconutObjective : public Objective {
   public:
     explicit CoconutObjective(const ThoughtModules & modules) : modules_(modules) {}
 
-    std::string name() const override { return "coconut"; }
-    Node        build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                      StepInputs & inputs) const override;
-    int         n_layer_applications(const Backbone & model, int n_steps) const override;
-    int         n_stretches(int n_examples) const override { return 2 * n_examples; }
-    int         n_extra_rows(int n_steps) const override { return n_steps + 2; }
+    std::string    name() const override { return "coconut"; }
+    BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                         StepInputs & inputs) const override;
+    int            n_layer_applications(const Backbone & model, int n_steps) const override;
+    int            n_stretches(int n_examples) const override { return 2 * n_examples; }
+    int            n_extra_rows(int n_steps) const override { return n_steps + 2; }
+
+  private:
+    ThoughtModules modules_;
+};
+
+// Student and teacher in one: the student answers after thoughts as in Coconut, the teacher after the visible steps, and the
+// student's states are drawn to the teacher's. Without a teacher in the minibatch only the student's answers are looked at.
+class CodiObjective : public Objective {
+  public:
+    explicit CodiObjective(const ThoughtModules & modules) : modules_(modules) {}
+
+    std::string          name() const override { return "codi"; }
+    std::vector<int32_t> row_tokens(const Minibatch & batch) const override;
+    BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                               StepInputs & inputs) const override;
+    int                  n_layer_applications(const Backbone & model, int n_steps) const override;
+    int                  n_stretches(int n_examples) const override { return 2 * n_examples; }
+    int                  n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
   private:
     ThoughtModules modules_;

@@ -4,8 +4,8 @@
 
 namespace penelope {
 
-Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                             StepInputs & inputs) const {
+BuiltObjective CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                                       StepInputs & inputs) const {
     const int                         n = batch.n_examples();
     std::vector<Stretch>              first, starts, predicting;
     std::vector<std::vector<Stretch>> thoughts{ size_t(batch.n_steps) };
@@ -49,7 +49,7 @@ Node CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch 
         next += count;
     }
     const Rows & rows = inputs.rows(g, "predicting", predicting).rows();
-    return run_layers(g, model, 0, model.config.n_layer, concat_rows(g, parts), rows, inputs.kv());
+    return { run_layers(g, model, 0, model.config.n_layer, concat_rows(g, parts), rows, inputs.kv()) };
 }
 
 int CoconutObjective::n_layer_applications(const Backbone & model, int n_steps) const {

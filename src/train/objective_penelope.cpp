@@ -17,8 +17,8 @@ Node first_memory_rows(Graph & g, const LatentShape & shape, Node features, int 
 
 } // namespace
 
-Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                              StepInputs & inputs) const {
+BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
+                                        StepInputs & inputs) const {
     const int            n       = batch.n_examples();
     const int            n_inter = shape_.n_interface();
     std::vector<Stretch> prompts, interfaces, targets, memory, predicting;
@@ -76,7 +76,7 @@ Node PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch
             states.push_back(first_memory_rows(g, shape_, features, batch.n_thought_rows));
         }
     }
-    return concat_rows(g, states);
+    return { concat_rows(g, states) };
 }
 
 int PenelopeObjective::n_layer_applications(const Backbone & model, int n_steps) const {

@@ -144,8 +144,12 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
     settle(c.prompt_template, text(&Wording::prompt_template), std::string(format.prompt_template),
            "--prompt-template");
     const bool        own    = c.task.empty() || c.task == generic_task().name;
-    const std::string prefix = own ? format.answer_prefix : find_task(c.task).answer_prefix;
-    settle(c.answer_prefix, text(&Wording::answer_prefix), prefix, "--answer-prefix");
+    const std::string prefix = training.answer_prefix ? training.answer_prefix
+                               : own                  ? format.answer_prefix
+                                                      : find_task(c.task).answer_prefix;
+    // A prefix of the method's own does not give way to that of another method's file.
+    settle(c.answer_prefix, training.answer_prefix && !has_modules ? nullptr : text(&Wording::answer_prefix), prefix,
+           "--answer-prefix");
 
     SidecarConfig usual;
     training.usual_shape(usual, base, depth);
@@ -204,8 +208,11 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
         s.validation.n_predict = training.is_source ? kTraceTokens : kAnswerTokens;
     }
     // As with the modules: what means nothing to a method must not tell its runs apart.
-    if (usual_depth == 0) {
+    if (!training.has_stages) {
         s.depth_draw = "stages";
+    }
+    if (!training.has_teacher) {
+        s.distill = 0;
     }
     if (!training.says_steps || s.depth == 0) {
         s.step_loss = 0;
@@ -307,6 +314,7 @@ std::string settings_toml(const TrainSettings & s) {
     if (format) {
         t.insert("depth", s.depth);
         t.insert("depth-draw", s.depth_draw);
+        t.insert("distill", s.distill);
         t.insert("step-loss", s.step_loss);
         t.insert("step-fade", s.step_fade);
     }
@@ -337,6 +345,7 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "depth", s.depth },
         { "depth_draw", s.depth_draw },
         { "step_loss", { s.step_loss, s.step_fade } },
+        { "distill", s.distill },
         { "rates", { s.backbone_rate, s.module_rate } },
         { "warmup", s.warmup },
         { "clip", s.clip },

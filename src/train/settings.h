@@ -24,6 +24,7 @@ struct TrainSettings {
     int         n_blocks = 0;  // of the curriculum, by the depth; set by resolve_settings
     std::string depth_draw    = "stages"; // how K follows from the update, see train/curriculum.h
     double      step_loss     = 0;        // weight of the loss on what the memory says at each latent step
+    double      distill       = 20;       // weight of the distance from the teacher, where a method has one
     double      step_fade     = 0;        // share of the updates, at the end, over which that weight falls to 0
     double      backbone_rate = 0;        // of LoRA, or of all weights; 0: as the protocol says for the method
     double      module_rate   = 1e-4;

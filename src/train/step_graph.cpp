@@ -14,10 +14,13 @@ int step_node_budget(const Objective & objective, const Backbone & model, const 
                      const Optimizer * trained) {
     constexpr int kPerLayer = 160, kPerStep = 320, kPerParameter = 8, kOther = 2048;
     const int     n_applications = objective.n_layer_applications(model, batch.n_steps) + model.config.n_layer;
-    const int     n_chunks = 2 + (batch.n_targets() + batch.n_thoughts()) / 16 * (1 + model.config.n_vocab / 4096);
-    int           longest  = kLongestInterface;
+    const int     n_chunks       = 2 + batch.n_labels() / 16 * (1 + model.config.n_vocab / 4096);
+    int           longest        = kLongestInterface;
     for (const TokenizedExample & example : batch.examples) {
         longest = std::max({ longest, int(example.prompt.size()), int(example.target.size()) });
+        if (batch.has_teacher) {
+            longest = std::max(longest, int(example.prompt.size() + example.trace.size() + example.target.size()));
+        }
     }
     return n_applications * (kPerLayer + nodes_per_stretch(model, longest, trained != nullptr) *
                                              objective.n_stretches(batch.n_examples())) +
@@ -25,7 +28,7 @@ int step_node_budget(const Objective & objective, const Backbone & model, const 
            kOther;
 }
 
-// The tokens to predict, those of the targets and then those of the thoughts, and which of them count.
+// The tokens to predict, those of the targets, then those of the thoughts and of the teachers, and which of them count.
 struct Labels {
     std::vector<int32_t> tokens;
     std::vector<bool>    counts;
@@ -37,11 +40,13 @@ struct Labels {
 
     // Each kind by its mean, thoughts times their weight.
     std::vector<float> weights(const Minibatch & batch, float loss_scale) const {
+        const size_t       n_targets = size_t(batch.n_targets()), n_thoughts = size_t(batch.n_thoughts());
         const float        target  = float(loss_scale * batch.target_weight());
         const float        thought = float(loss_scale * batch.step_weight * batch.thought_weight());
+        const float        taught  = float(loss_scale * batch.taught_weight());
         std::vector<float> all(counts.size(), 0.0f);
         for (size_t i = 0; i < all.size(); i++) {
-            all[i] = !counts[i] ? 0.0f : i < size_t(batch.n_targets()) ? target : thought;
+            all[i] = !counts[i] ? 0.0f : i < n_targets ? target : i < n_targets + n_thoughts ? thought : taught;
         }
         return all;
     }
@@ -70,6 +75,13 @@ Labels labels_of(const Minibatch & batch) {
             }
         }
     }
+    for (const TokenizedExample & example : batch.examples) {
+        for (const std::vector<int32_t> * tokens : { &example.trace, &example.target }) {
+            for (size_t i = 0; batch.has_teacher && i < tokens->size(); i++) {
+                labels.add((*tokens)[i], true);
+            }
+        }
+    }
     return labels;
 }
 
@@ -79,6 +91,9 @@ std::string StepGraph::key(const Minibatch & batch) {
     std::string text = std::to_string(batch.n_steps) + "/" + std::to_string(batch.n_thought_rows);
     for (const TokenizedExample & example : batch.examples) {
         text += ":" + std::to_string(example.prompt.size()) + "," + std::to_string(example.target.size());
+        if (batch.has_teacher) {
+            text += "," + std::to_string(example.trace.size()) + "," + std::to_string(example.tap);
+        }
     }
     return text;
 }
@@ -91,15 +106,24 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
     if (trained) {
         trained->watch(tape_);
     }
-    ids_        = graph_.input("ids", GGML_TYPE_I32, int64_t(objective.row_tokens(like).size()));
-    targets_    = graph_.input("targets", GGML_TYPE_I32, like.n_targets() + like.n_thoughts());
-    weights_    = graph_.input("weights", GGML_TYPE_F32, like.n_targets() + like.n_thoughts());
-    Node tokens = embed(graph_, model.embedding, ids_); // [n_embd, n_rows]
-    Node last   = objective.build(graph_, model, like, tokens, inputs_);
-    loss_       = cross_entropy(graph_, model.head, final_norm(graph_, model, last), targets_, weights_);
+    ids_                        = graph_.input("ids", GGML_TYPE_I32, int64_t(objective.row_tokens(like).size()));
+    targets_                    = graph_.input("targets", GGML_TYPE_I32, like.n_labels());
+    weights_                    = graph_.input("weights", GGML_TYPE_F32, like.n_labels());
+    Node                 tokens = embed(graph_, model.embedding, ids_); // [n_embd, n_rows]
+    const BuiltObjective built  = objective.build(graph_, model, like, tokens, inputs_);
+    loss_ = cross_entropy(graph_, model.head, final_norm(graph_, model, built.rows), targets_, weights_);
     graph_.output(loss_.rows);
+    Node total = loss_.loss;
+    if (built.distance) {
+        distance_ = built.distance;
+        graph_.output(distance_);
+        if (trained) {
+            distance_weight_ = graph_.input("distance.weight", GGML_TYPE_F32, 1);
+            total            = add(graph_, total, mul_scalar(graph_, distance_, distance_weight_));
+        }
+    }
     if (trained) {
-        tape_.backward(graph_, loss_.loss);
+        tape_.backward(graph_, total);
         trained->collect(graph_, tape_);
     }
 }
@@ -111,13 +135,19 @@ StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float lo
     graph_.set(ids_, objective_.row_tokens(batch));
     graph_.set(targets_, labels.tokens);
     graph_.set(weights_, labels.weights(batch, loss_scale));
+    if (distance_weight_) {
+        graph_.set(distance_weight_, std::vector<float>{ float(loss_scale * batch.distance_weight * batch.share) });
+    }
     graph_.compute(backend_);
 
     StepLoss loss;
     loss.tokens         = get_node(loss_.rows);
     const size_t middle = size_t(batch.n_targets());
     loss.mean           = batch.target_weight() * labels.sum(loss.tokens, 0, middle);
-    loss.steps          = batch.thought_weight() * labels.sum(loss.tokens, middle, loss.tokens.size());
+    const size_t taught = middle + size_t(batch.n_thoughts());
+    loss.steps          = batch.thought_weight() * labels.sum(loss.tokens, middle, taught);
+    loss.teacher        = batch.taught_weight() * labels.sum(loss.tokens, taught, loss.tokens.size());
+    loss.distance       = distance_ ? batch.share * double(get_node(distance_)[0]) : 0.0;
     loss.tokens.resize(middle);
     return loss;
 }

@@ -13,12 +13,16 @@
 namespace penelope {
 
 struct StepLoss {
-    // Over the target tokens that count and over those the memory should say; 0: there are none. Of a share of a minibatch, what it
-    // adds to the means of the whole.
-    double             mean = 0, steps = 0;
-    std::vector<float> tokens; // of each target token, sequence after sequence
+    // Over the target tokens that count, over those the memory should say and over those teachers write; 0: there are none. Of a
+    // share of a minibatch, what it adds to the means of the whole.
+    double             mean = 0, steps = 0, teacher = 0;
+    double             distance = 0; // of the student from its teacher, likewise
+    std::vector<float> tokens;       // of each target token, sequence after sequence
 
-    double total(const Minibatch & batch) const { return mean + batch.step_weight * steps; } // what gradients are of
+    // What gradients are of.
+    double total(const Minibatch & batch) const {
+        return mean + batch.step_weight * steps + teacher + batch.distance_weight * distance;
+    }
 };
 
 class StepGraph {
@@ -45,6 +49,7 @@ class StepGraph {
     Node              targets_ = nullptr; // I32 [n_targets + n_thoughts]
     Node              weights_ = nullptr; // [n_targets + n_thoughts]
     CrossEntropy      loss_{};
+    Node              distance_ = nullptr, distance_weight_ = nullptr; // [1]
 };
 
 // Graphs kept for reuse, the least recently used ones dropped, in memory as large as the largest of them.

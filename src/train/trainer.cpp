@@ -37,17 +37,24 @@ std::vector<std::string> different_keys(const std::string & now, const std::stri
     return different;
 }
 
+Curriculum make_curriculum(const TrainSettings & s) {
+    const MethodTraining & training = method_training(s.model.method);
+    const DepthDraw        draw     = parse_depth_draw(s.depth_draw);
+    if (!training.has_stages && training.format()) {
+        return Curriculum::constant(s.n_updates, s.depth);
+    }
+    return draw == DepthDraw::stages ? Curriculum(s.n_updates, s.n_blocks, s.depth)
+                                     : Curriculum::drawn(s.n_updates, s.depth, draw == DepthDraw::free);
+}
+
 } // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
-    const DepthDraw draw = parse_depth_draw(settings_.depth_draw);
-    curriculum_          = draw == DepthDraw::stages
-                               ? Curriculum(settings_.n_updates, settings_.n_blocks, settings_.depth)
-                               : Curriculum::drawn(settings_.n_updates, settings_.depth, draw == DepthDraw::free);
-    model_               = std::make_unique<TrainedModel>(settings_.model, backend);
+    curriculum_ = make_curriculum(settings_);
+    model_      = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
@@ -71,7 +78,8 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 
 // Every example has to fit the context at its longest, which is the first stage.
 void Trainer::check_lengths() {
-    const int n_latent = curriculum_.stages().front().n_latent;
+    // Its teacher writes the steps that a student leaves out.
+    const int n_latent = model_->training().has_teacher ? 0 : curriculum_.stages().front().n_latent;
     const int context  = model_->backbone().config.n_ctx_train;
     const int most     = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
                      model_->objective().n_extra_rows(settings_.depth);
@@ -100,10 +108,15 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
     Minibatch batch;
     batch.n_steps     = stage.n_steps;
     batch.step_weight = step_weight;
+    batch.has_teacher = model_->training().has_teacher;
+    if (batch.has_teacher) {
+        batch.distance_weight = settings_.distill;
+    }
     for (size_t i : examples) {
-        const Example &  example   = train_->example(i);
-        TokenizedExample tokenized = train_->tokenized(i, stage.n_latent);
-        tokenized.is_asked         = stage.asks(example.steps.size());
+        const Example &  example = train_->example(i);
+        TokenizedExample tokenized =
+            batch.has_teacher ? train_->with_teacher(i, stage.n_latent) : train_->tokenized(i, stage.n_latent);
+        tokenized.is_asked = stage.asks(example.steps.size());
         if (step_weight > 0) {
             tokenized.thoughts = thought_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
                                                 stage.n_steps, int(model_->sidecar().n_memory));
@@ -139,10 +152,14 @@ Minibatch Trainer::own_share(const Minibatch & batch) const {
     share.n_thought_rows                         = batch.n_thought_rows;
     share.n_thought_divisor                      = std::max(1, batch.n_said());
     share.step_weight                            = batch.step_weight;
+    share.has_teacher                            = batch.has_teacher;
+    share.distance_weight                        = batch.distance_weight;
+    share.n_taught_divisor                       = std::max(1, batch.n_taught());
     const std::vector<std::vector<size_t>> parts = split_evenly(costs, size_t(ranks_.size()));
     for (size_t i : parts[size_t(ranks_.rank())]) {
         share.examples.push_back(batch.examples[i]);
     }
+    share.share = double(share.n_examples()) / double(batch.n_examples());
     return share;
 }
 
@@ -265,13 +282,15 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     StepReport report{};
     while (true) {
         Stopwatch                 waiting;
-        const std::vector<double> sums = sum_together(ranks_, 2, [&](std::vector<double> & mine) {
+        const std::vector<double> sums = sum_together(ranks_, 4, [&](std::vector<double> & mine) {
             const StepLoss own = graphs_->run(share, scale);
-            mine               = { own.mean, own.steps };
+            mine               = { own.mean, own.steps, own.teacher, own.distance };
             waiting            = Stopwatch();
         });
         loss.mean                      = sums[0];
         loss.steps                     = sums[1];
+        loss.teacher                   = sums[2];
+        loss.distance                  = sums[3];
         wait_ms += waiting.elapsed_ms();
         report = StepReport{ NAN, false };
         if (std::isfinite(loss.total(batch))) {
@@ -329,6 +348,10 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     if (batch.n_thought_rows > 0) {
         line["step_loss"]   = loss.steps;
         line["step_weight"] = batch.step_weight;
+    }
+    if (batch.has_teacher) {
+        line["teacher_loss"] = loss.teacher;
+        line["distance"]     = loss.distance;
     }
     if (ranks_.size() > 1) {
         line["ranks"]       = ranks_.size();
@@ -461,13 +484,15 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         outcome.exact         = whole.exact(depths);
         outcome.visible_steps = whole.writes_visible_steps();
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
-        const auto first  = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
-        outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
-        results           = { { "valid",
-                                { { "n", whole.n_examples() },
-                                  { "exact", outcome.exact },
-                                  { "best_K", outcome.k_default },
-                                  { "update", state_.best.update } } } };
+        const auto first = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
+        if (model_->training().has_stages) { // else it knows one depth alone
+            outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
+        }
+        results = { { "valid",
+                      { { "n", whole.n_examples() },
+                        { "exact", outcome.exact },
+                        { "best_K", outcome.k_default },
+                        { "update", state_.best.update } } } };
     }
     together(ranks_, [&] {
         if (ranks_.is_first()) {

@@ -39,6 +39,30 @@ TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {
     return example;
 }
 
+TokenizedExample TrainingData::with_teacher(size_t i, int n_latent) const {
+    TokenizedExample example = tokenized(i, n_latent);
+    std::string      text;
+    for (size_t step = 0; step + 1 < examples_[i].steps.size(); step++) {
+        text += examples_[i].steps[step] + "\n";
+    }
+    if (!text.empty()) {
+        example.trace = tokenizer_.encode(text);
+    }
+    // The first token that holds a character of the answer is the one the rows before it should know.
+    const size_t n_before =
+        target_text(examples_[i], size_t(n_latent), layout_.answer_prefix).size() - examples_[i].answer.size();
+    size_t n_bytes = 0;
+    for (int32_t token : example.target) {
+        n_bytes += tokenizer_.decode({ token }).size();
+        if (n_bytes > n_before) {
+            break;
+        }
+        example.tap++;
+    }
+    example.tap = std::min(example.tap, int(example.target.size()) - 2); // an answer without characters
+    return example;
+}
+
 size_t TrainingData::drop_longer(size_t n_rows, int n_latent) {
     std::vector<Example> fitting;
     for (size_t i = 0; i < examples_.size(); i++) {

@@ -29,6 +29,9 @@ class TrainingData {
     // Steps n_latent+1.. and the answer, then the end token.
     TokenizedExample tokenized(size_t i, int n_latent) const;
 
+    // The same with what a teacher writes before the answer: all steps but the last, which would give it away.
+    TokenizedExample with_teacher(size_t i, int n_latent) const;
+
     // Takes out examples with more than n_rows tokens in prompt and target (at n_latent) together; gives how many.
     size_t drop_longer(size_t n_rows, int n_latent);
     // The longest prompt and target together, and which example it is.

@@ -65,13 +65,15 @@ class Recipes(unittest.TestCase):
                 self.assertEqual(len(plans["penelope"]["stages"]), 7)
                 self.assertGreater(plans["penelope"]["parameters"]["lora"], 0)
                 self.assertEqual(plans["coconut"]["parameters"]["modules"], 2 * 16)
+                self.assertEqual(len(plans["codi"]["stages"]), 1)
+                self.assertEqual(plans["codi"]["parameters"]["modules"], 2 * 16 + 2 * 16 * 16 + 4 * 16)
             for made in ("data", "base"):
                 (self.work / made).rename(self.work / f"{name}-{made}")
 
     def test_the_small_ones(self):
         folder = RECIPES / "listops-small"
         plans = self.check_folder(folder, folder / "shape.toml")
-        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "k0", "overwrite", "early", "middle"})
+        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle"})
         self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
         self.assert_equal_budgets(plans, set(plans) - {"source", "cot"})  # the source has learned visible steps already
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from support import BIN, TESTS, clean_environment
 
 ROOT = TESTS.parent
-METHODS = {"cot", "coconut", "penelope", "k0", "overwrite", "early", "middle"}
+METHODS = {"cot", "coconut", "codi", "penelope", "k0", "overwrite", "early", "middle"}
 
 
 class Reproduce(unittest.TestCase):
@@ -58,7 +58,7 @@ class Reproduce(unittest.TestCase):
         self.assertNotIn("Training source", said)
         page = (self.out / "report" / "report.md").read_text()
         rows = dict(re.findall(r"^\| ([^|]+?) \| (\d+) \| [^|]* \| \d+\.\d\d", page[:page.index("## Training runs")], re.M))
-        expected = {"Visible CoT", "Coconut", "Penelope", "Penelope answering without latent steps", "Penelope trained without latent steps",
+        expected = {"Visible CoT", "Coconut", "CODI", "Penelope", "Penelope answering without latent steps", "Penelope trained without latent steps",
                     "Penelope, overwrite", "Penelope, early [0:4)", "Penelope, middle [1:5)", "Penelope, late [2:6)"}
         self.assertEqual({name for name, runs in rows.items() if runs == "2"}, expected, page)
         self.assertIn("95 % interval", page)

@@ -87,6 +87,28 @@ class Runs(Trained):
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertEqual((self.root / "again" / method / "model.gguf").read_bytes(), (folder / "model.gguf").read_bytes())
 
+    def test_codi_learns_beside_its_teacher(self):
+        done = self.train_ok(*self.latent("codi", "--eval-every", 6, "--json"), out="codi")
+        self.assertEqual(json.loads(done.stdout)["k_default"], 2, "it knows one depth alone")
+        folder = self.root / "codi"
+        updates = [line for line in self.metrics("codi") if "loss" in line]
+        self.assertEqual({(line["K"], line["u"]) for line in updates}, {(2, "answer")})
+        for line in updates:
+            self.assertGreater(line["teacher_loss"], 0)
+            self.assertGreater(line["distance"], 0)
+        model = folder / "model.gguf"
+        info = json.loads(run("info", model, "--json").stdout)["sidecar"]
+        self.assertEqual((info["method"], info["answer_prefix"]), ("codi", "The answer is: "))
+        answer = run("run", "-m", self.base, "--sidecar", model, "-p", "Evaluate: [MAX 1 2]", "-n", 3, "--json")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual((json.loads(answer.stdout)["method"], json.loads(answer.stdout)["K"]), ("codi", 2))
+        self.assertEqual(run("export", model, "--as", "penelope", "-m", self.base, "-o", folder / "out").returncode, 0)
+        back = run("convert", folder / "out", "--base", self.base, "-o", folder / "back.gguf", "--type", "F32")
+        self.assertEqual(back.returncode, 0, back.stderr)
+        again = run("train", "--config", folder / "config.toml", "--out", self.root / "again" / "codi")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual((self.root / "again" / "codi" / "model.gguf").read_bytes(), model.read_bytes())
+
     def test_a_lora_of_the_source_stage_runs_on_its_base(self):
         info = json.loads(run("info", self.lora, "--json").stdout)
         self.assertEqual((info["kind"], info["metadata"]["general.name"]), ("lora", "Visible steps"))

@@ -5,10 +5,12 @@
 
 #include "support/difference.h"
 #include "support/training.h"
+#include "train/curriculum.h"
 #include "train/exchange.h"
 #include "train/schedule.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
+#include "train/training_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,6 +82,44 @@ TEST_CASE("loss and every gradient through Coconut's passes") {
     const StepLoss loss = graphs.run(all_examples(golden, 2));
     CHECK(loss.mean == doctest::Approx(expected.read_f32("grad.K2.loss")[0]).epsilon(1e-5));
     check_gradients(model, expected, "grad.K2.");
+}
+
+TEST_CASE("the three losses and every gradient of CODI") {
+    const GoldenCase        golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(golden.source("codi.safetensors"));
+    const Json              json     = read_json_file(golden.source("codi.json"));
+    ModelChoice             choice;
+    choice.base   = golden.backbone();
+    choice.init   = golden.codi_sidecar();
+    choice.method = "codi";
+    TrainedModel model(choice, cpu());
+
+    // The texts become the reference's tokens, and the row of the distillation is found.
+    std::vector<Example> examples;
+    for (const Json & example : json["examples"]) {
+        examples.push_back({ "", example["question"], example["steps"], example["answer"] });
+    }
+    const TrainingData data(examples, model.tokenizer(), { "{question}\n", "The answer is: " });
+    Minibatch          batch;
+    batch.n_steps         = 3;
+    batch.has_teacher     = true;
+    batch.distance_weight = 20;
+    for (size_t i = 0; i < data.size(); i++) {
+        const TokenizedExample example = data.with_teacher(i, kAnswerOnly);
+        const Json &           known   = json["examples"][i];
+        CHECK(example.prompt == known["prompt_ids"].get<std::vector<int32_t>>());
+        CHECK(example.trace == known["cot_ids"].get<std::vector<int32_t>>());
+        CHECK(example.target == known["answer_ids"].get<std::vector<int32_t>>());
+        CHECK(example.tap == known["tap"].get<int>());
+        batch.examples.push_back(example);
+    }
+    StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    const StepLoss loss = graphs.run(batch);
+    CHECK(loss.mean == doctest::Approx(json["losses"]["student"].get<double>()).epsilon(1e-5));
+    CHECK(loss.teacher == doctest::Approx(json["losses"]["teacher"].get<double>()).epsilon(1e-5));
+    CHECK(loss.distance == doctest::Approx(json["losses"]["distillation"].get<double>()).epsilon(1e-4));
+    CHECK(loss.total(batch) == doctest::Approx(expected.read_f32("grad.K3.loss")[0]).epsilon(1e-5));
+    check_gradients(model, expected, "grad.K3.");
 }
 
 TEST_CASE("four updates of AdamW") {
