@@ -60,10 +60,10 @@ class Training(unittest.TestCase):
                     self.assertLess(abs(a - b), 1e-4)
 
     def test_killed_and_resumed_it_ends_with_the_same_bits(self):
-        self.train_ok(*self.settings("penelope", DEVICE), "--save-every", 1, out="whole")
-        command = self.command(*self.settings("penelope", DEVICE), "--save-every", 1, out="killed")
+        self.train_ok(*self.settings("penelope", DEVICE), "--save-every", 1, out="whole/run")
+        command = self.command(*self.settings("penelope", DEVICE), "--save-every", 1, out="killed/run")
         process = subprocess.Popen([BIN, *map(str, command)], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        metrics = self.root / "killed" / "metrics.jsonl"
+        metrics = self.root / "killed" / "run" / "metrics.jsonl"
         deadline = time.monotonic() + 400
         while process.poll() is None and time.monotonic() < deadline:
             if metrics.exists() and len(metrics.read_text().splitlines()) >= 3:
@@ -71,9 +71,9 @@ class Training(unittest.TestCase):
             time.sleep(0.02)
         process.kill()
         process.wait()
-        resumed = run("train", "--resume", "--out", self.root / "killed", "--device", DEVICE, timeout=500)
+        resumed = run("train", "--resume", "--out", self.root / "killed" / "run", "--device", DEVICE, timeout=500)
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        self.assertEqual((self.root / "killed" / "model.gguf").read_bytes(), (self.root / "whole" / "model.gguf").read_bytes())
+        self.assertEqual((self.root / "killed" / "run" / "model.gguf").read_bytes(), (self.root / "whole" / "run" / "model.gguf").read_bytes())
 
 
 if __name__ == "__main__":
