@@ -96,7 +96,7 @@ class WrongUsageTest(unittest.TestCase):
         self.wrong(r"--top-p: '1.5' has to lie between 0 and 1", "run", "--top-p", "1.5")
         self.wrong(r"--temp: '-1' has to be at least 0", "run", "--temp", "-1")
         self.wrong(r"--temp: 'nan' ", "run", "--temp", "nan")
-        self.wrong(r"--kv-type: 'q4_0' is not one of f16, f32, q8_0", "run", "-ctk", "q4_0")
+        self.wrong(r"--kv-type: 'q4_0' is not one of f16, bf16, f32, q8_0", "run", "-ctk", "q4_0")
         self.wrong(r"--latent-steps: '6-0'", "run", "-K", "6-0")
         self.wrong(r"--predict: '99999999999999999999' is not a whole number", "run", "-n", "99999999999999999999")
 
