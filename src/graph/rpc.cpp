@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -85,6 +86,8 @@ void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(co
     servers().endpoints = endpoints;
     servers().lost      = lost;
     ggml_set_abort_callback(on_ggml_abort);
+    std::signal(SIGPIPE,
+                SIG_IGN); // ggml's client writes to servers that may be gone; the failed write is what it looks at
     const std::set<int> before = connected_sockets();
     for (const std::string & endpoint : endpoints) {
         ggml_backend_reg_t server = add_server(endpoint.c_str());

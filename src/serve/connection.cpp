@@ -51,8 +51,26 @@ Connection::~Connection() {
     if (ssl_) {
         SSL_shutdown(ssl_.get()); // says goodbye if the socket takes it, does not wait for the other side
     }
-    ::shutdown(socket_, SHUT_RDWR);
+    ::shutdown(socket_, SHUT_WR);
+    let_go();
     ::close(socket_);
+}
+
+// A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is still
+// sending of a request that was refused is thrown away for a moment.
+void Connection::let_go() const {
+    if (n_taken_ <= limits_.request_bytes) {
+        return;
+    }
+    const auto until = Clock::now() + kLetGo;
+    char       piece[16384];
+    for (size_t n_left = kMostLetGo; n_left > 0 && wait(POLLIN, until);) {
+        const ssize_t n = ::recv(socket_, piece, std::min(n_left, sizeof piece), 0);
+        if (n <= 0) {
+            return;
+        }
+        n_left -= size_t(n);
+    }
 }
 
 bool Connection::wait(short events, Clock::time_point until) const {

@@ -45,7 +45,11 @@ class Connection : public httplib::Stream {
 
   private:
     using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds kLetGo{ 1000 };
+    static constexpr size_t                    kMostLetGo = 16 << 20;
+
     bool wait(short events, Clock::time_point until) const;
+    void let_go() const;
     bool fill(Clock::time_point until); // the buffer; false: closed, failed or too late
 
     int                                   socket_;

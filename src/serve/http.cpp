@@ -221,7 +221,8 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
     }
     if (!reply->ask().stream) {
         while (!events->complete()) {
-            if (!events->next() && client_gone()) {
+            events->next();
+            if (client_gone()) { // asked at every event: a fast answer never lets the stream run dry
                 Connection::current()->close_after_response();
                 response.status = 499;
                 return;

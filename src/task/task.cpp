@@ -12,6 +12,8 @@
 #include "task/thread.h"
 #include "text/prompt_template.h"
 
+#include <algorithm>
+
 namespace penelope {
 
 namespace {
@@ -75,20 +77,20 @@ const Task & find_task(const std::string & name) {
     throw Error(ErrorKind::usage, "unknown task: " + in_quotes(name), "known tasks: " + known);
 }
 
-const Task * recognize_task(const std::vector<Example> & examples) {
-    if (examples.empty()) {
-        return nullptr;
-    }
+const Task * recognize_questions(const std::vector<Example> & examples) {
     for (const Task & task : tasks()) {
-        bool all = true;
-        for (const Example & example : examples) {
-            all = all && task.recognizes(example.question) && task.extract(example.answer) == trim(example.answer);
-        }
-        if (all) {
+        const auto asks = [&](const Example & example) { return task.recognizes(example.question); };
+        if (!examples.empty() && std::all_of(examples.begin(), examples.end(), asks)) {
             return &task;
         }
     }
     return nullptr;
+}
+
+const Task * recognize_task(const std::vector<Example> & examples) {
+    const Task * task  = recognize_questions(examples);
+    const auto answers = [&](const Example & example) { return task->extract(example.answer) == trim(example.answer); };
+    return task && std::all_of(examples.begin(), examples.end(), answers) ? task : nullptr;
 }
 
 } // namespace penelope

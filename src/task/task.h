@@ -90,7 +90,10 @@ const Task & find_task(const std::string & name);
 // data: generate is null.
 const Task & generic_task();
 
-// The task whose questions these are, by shape, if it can read their answers too; null if they belong to none or to several.
+// The task whose questions these are, by shape alone; null if they belong to none.
+const Task * recognize_questions(const std::vector<Example> & examples);
+
+// The task whose questions these are, by shape, if it can read their answers too; null if they belong to none.
 const Task * recognize_task(const std::vector<Example> & examples);
 
 } // namespace penelope

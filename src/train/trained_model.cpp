@@ -101,7 +101,9 @@ void TrainedModel::take_init() {
             check_sidecar_tensors(*init_, from);
             check_base(from, read_base_facts(*base_));
             if (from.method == choice_.method) {
-                sidecar_ = from;
+                sidecar_       = from;
+                sidecar_.task  = choice_.sidecar.task; // of the data, whatever the modules learned before
+                sidecar_.match = choice_.sidecar.match;
             }
         }
         if (!choice_.full) {
