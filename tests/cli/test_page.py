@@ -79,8 +79,9 @@ class PageTest(ModelTest):
             browser.click("#theme")
 
             browser.click("#curl")
-            self.assertIn("/v1/chat/completions", browser.run("return document.body.dataset.copied"))
-            self.assertIn('"latent_steps":3', browser.run("return document.body.dataset.copied"))
+            copied = browser.wait("return document.body.dataset.copied")  # the clipboard answers when it likes
+            self.assertIn("/v1/chat/completions", copied)
+            self.assertIn('"latent_steps":3', copied)
             browser.click("#python")
             self.assertIn('extra_body={"latent_steps": 3}', browser.wait("return document.body.dataset.copied.includes('openai') && document.body.dataset.copied"))
 
