@@ -235,6 +235,9 @@ const std::vector<OptionRow> & option_table() {
         { "depth-draw", "", choice, "NAME", "stages", "stages|uniform|free", g_training, "train",
           "stages: depth rises block by block as in the paper; uniform: each update draws K from 1 to --depth and asks for the answers that K "
           "steps and the final pass can reach; free: the same, asking for all" },
+        { "learned", "", number, "LOSS", "0", "0..", g_training, "train",
+          "a stage lasts until its smoothed loss is at most this, on targets and on steps; with a drawn K its largest value rises likewise; 0: as "
+          "planned" },
         { "step-loss", "", number, "W", "0", "0..1000", g_training, "train",
           "weight of a loss on what the memory says at each latent step, against the result of the gold step" },
         { "step-fade", "", number, "SHARE", "0", "0..1", g_training, "train", "share of the updates, at the end, over which that weight falls to 0" },
@@ -276,7 +279,7 @@ const std::vector<OptionRow> & option_table() {
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
         { "name", "", text, "TEXT", "", "", g_output, "train", "name of the model, kept in its file (default: that of the run folder)" },
         { "save-every", "", integer, "N", "100", "0..", g_output, "train", "updates between checkpoints; 0: at the end only" },
-        { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr" },
+        { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr; on a terminal one line is kept up to date instead, unless -v is given" },
         { "resume", "", flag, "", "", "", g_output, "train", "continue the run of --out; flags not given come from its config.toml" },
         { "dry-run", "", flag, "", "", "", g_output, "train", "only say what would be trained, and what it would need" },
         { "dump-gradients", "", text, "FILE.safetensors", "", "", g_output, "train",

@@ -65,6 +65,7 @@ TrainSettings read_train_settings(const Options & options) {
     s.batch      = int(options.integer("batch"));
     s.depth      = options.given("depth") ? int(options.integer("depth")) : -1;
     s.depth_draw = options.text("depth-draw");
+    s.learned    = options.number("learned");
     s.step_loss  = options.number("step-loss");
     s.step_fade  = options.number("step-fade");
     s.distill    = options.number("distill");

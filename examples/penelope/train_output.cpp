@@ -6,6 +6,8 @@
 #include "base/memory.h"
 
 #include <cstdio>
+#include <memory>
+#include <optional>
 
 namespace penelope {
 
@@ -24,6 +26,17 @@ std::string update_line(const UpdateReport & r) {
            with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
            with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s | " +
            format_duration(r.ms) + " | " + format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
+}
+
+// The same for a terminal, where a narrow one cuts the end: what is looked at most stands first.
+std::string live_line(const UpdateReport & r, const std::optional<ScoreReport> & score) {
+    return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | loss " +
+           with_digits("%.4f", r.loss) + (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss)) +
+           (score ? " | exact match " + with_digits("%.1f %%", 100 * score->exact) : "") + " | " +
+           format_duration(r.ms_left) + " left | " + stage_text(r.stage) + " | rates " +
+           with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
+           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s | " +
+           format_bytes(r.peak_memory);
 }
 
 std::string score_line(const ScoreReport & r) {
@@ -104,14 +117,19 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
 
 TrainEvents shown_events(Terminal & terminal, int64_t log_every) {
     TrainEvents events;
-    events.updated = [&terminal, log_every](const UpdateReport & report) {
-        if (report.update % log_every == 0 || report.update == 1 || report.update == report.n_updates) {
+    const auto  last = std::make_shared<std::optional<ScoreReport>>();
+    events.updated   = [&terminal, log_every, last](const UpdateReport & report) {
+        const bool is_last = report.update == report.n_updates;
+        if (terminal.err_is_tty() && !terminal.verbose() && !is_last) {
+            terminal.progress(live_line(report, *last));
+        } else if (report.update % log_every == 0 || report.update == 1 || is_last) {
             print_line(update_line(report), terminal);
-        } else if (!terminal.quiet()) {
-            terminal.progress(update_line(report));
         }
     };
-    events.scored = [&terminal](const ScoreReport & report) { print_line(score_line(report), terminal); };
+    events.scored = [&terminal, last](const ScoreReport & report) {
+        *last = report;
+        print_line(score_line(report), terminal);
+    };
     return events;
 }
 

@@ -65,12 +65,20 @@ RunState read_state(const std::string & text, const std::string & path) {
     if (!counts.is_object() || !counts.contains("best") || !counts["best"].is_object()) {
         throw Error(ErrorKind::format, path + ": the state of the run is not an object with the best score in it");
     }
-    const Json & best = counts["best"];
+    if (!counts.contains("stage") || !counts["stage"].is_object()) {
+        throw Error(ErrorKind::format, path + ": the state of the run does not say its stage",
+                    "runs of other versions cannot be continued");
+    }
+    const Json & best  = counts["best"];
+    const Json & place = counts["stage"];
     RunState     state;
     state.update      = json_get<int64_t>(counts, "update", path);
     state.scored      = json_get<int64_t>(counts, "scored", path);
     state.n_steps     = json_get<int64_t>(counts, "optimizer_steps", path);
     state.seconds     = json_get<double>(counts, "seconds", path);
+    state.place.stage = json_get<int64_t>(place, "number", path);
+    state.place.since = json_get<int64_t>(place, "since", path);
+    state.place.loss  = json_get<double>(place, "loss", path);
     state.best.update = json_get<int64_t>(best, "update", path);
     state.best.exact  = json_get<double>(best, "exact", path);
     state.best.loss   = json_get<double>(best, "loss", path);
@@ -84,6 +92,8 @@ RunState read_state(const std::string & text, const std::string & path) {
     within("scored", state.scored);
     within("optimizer_steps", state.n_steps);
     within("best.update", state.best.update);
+    within("stage.number", state.place.stage);
+    within("stage.since", state.place.since);
     return state;
 }
 
@@ -95,6 +105,7 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
         { "update", state.update },
         { "scored", state.scored },
         { "optimizer_steps", optimizer.n_steps() },
+        { "stage", { { "number", state.place.stage }, { "since", state.place.since }, { "loss", state.place.loss } } },
         { "best", { { "update", state.best.update }, { "exact", state.best.exact }, { "loss", state.best.loss } } },
         { "seconds", state.seconds },
     });

@@ -3,6 +3,7 @@
 // (order of the examples, dropout) follows from its seed and the number of the update.
 #pragma once
 
+#include "train/curriculum.h"
 #include "train/optimizer.h"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct RunState {
     int64_t     update  = 0; // updates done
     int64_t     scored  = 0; // last update that was validated
     int64_t     n_steps = 0; // updates the optimizer has applied; set by loading
+    StagePlace  place;
     BestScore   best;
     double      seconds = 0; // spent training so far
     std::string settings;    // JSON; a run is only continued under the same

@@ -8,6 +8,14 @@
 
 namespace penelope {
 
+namespace {
+
+constexpr double  kSmoothing  = 0.1; // share of the newest loss in the smoothed one
+constexpr int64_t kFewest     = 20;  // updates of a stage, so that its loss is known
+constexpr int64_t kLastsShare = 4;   // the last stage keeps one in so many updates
+
+} // namespace
+
 DepthDraw parse_depth_draw(const std::string & name) {
     if (name == "stages") {
         return DepthDraw::stages;
@@ -24,6 +32,17 @@ DepthDraw parse_depth_draw(const std::string & name) {
 Curriculum Curriculum::drawn(int64_t n_updates, int depth, bool asks_all) {
     Curriculum curriculum(n_updates, 0, 0);
     curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true, depth > 0, asks_all || depth == 0 };
+    return curriculum;
+}
+
+Curriculum Curriculum::growing(int64_t n_updates, int depth, bool asks_all, double learned) {
+    Curriculum curriculum(n_updates, depth, depth);
+    for (Stage & stage : curriculum.stages_) {
+        stage.n_latent = kAnswerOnly;
+        stage.is_drawn = true;
+        stage.asks_all = asks_all;
+    }
+    curriculum.last_until(learned);
     return curriculum;
 }
 
@@ -50,14 +69,28 @@ Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     stages_.push_back({ n_staged + 1, n_updates, depth, kAnswerOnly, true });
 }
 
-const Stage & Curriculum::at(int64_t update) const {
-    const auto found =
-        std::find_if(stages_.begin(), stages_.end(), [update](const Stage & stage) { return update <= stage.last; });
-    return found == stages_.end() ? stages_.back() : *found;
+void StagePlace::add(double newest) {
+    loss = loss < 0 ? newest : (1 - kSmoothing) * loss + kSmoothing * newest;
 }
 
-Stage Curriculum::draw(int64_t update, uint64_t seed) const {
-    Stage stage = at(update);
+StagePlace Curriculum::next(const StagePlace & place, int64_t n_done) const {
+    const int64_t last = int64_t(stages_.size()) - 1;
+    if (place.stage == last) {
+        return place;
+    }
+    const StagePlace after{ place.stage + 1, n_done, -1 };
+    if (learned_ == 0) {
+        return n_done < at(place).last ? place : after;
+    }
+    const int64_t n_updates = stages_.back().last;
+    if (n_done >= n_updates - n_updates / kLastsShare) {
+        return { last, n_done, -1 };
+    }
+    return place.loss <= learned_ && n_done - place.since >= kFewest ? after : place;
+}
+
+Stage Curriculum::draw(const StagePlace & place, int64_t update, uint64_t seed) const {
+    Stage stage = at(place);
     if (stage.is_drawn) {
         stage.n_steps  = 1 + int(Rng(seed, stream_id("depth", uint64_t(update))).below(uint64_t(stage.n_steps)));
         stage.is_drawn = false;

@@ -6,6 +6,9 @@
 //
 // Beyond the paper: one stage with the answer alone as target, for each update of which K is drawn from 1 .. depth. The answer is
 // asked of all examples, or of those the drawn K suffices for: each latent step takes one gold step, the final pass another.
+//
+// Also beyond the paper: stages that last until they are learned. A stage then ends as soon as its smoothed loss is small enough, and
+// updates it spares go to the last one; one that is not learned goes on, as long as the last keeps a quarter of all updates.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +42,22 @@ enum class DepthDraw {
 // "stages", "uniform", "free"; throws Error(usage) for anything else.
 DepthDraw parse_depth_draw(const std::string & name);
 
+// Where a run stands in its curriculum: the stage of its last update.
+struct StagePlace {
+    int64_t stage = 0;  // of stages()
+    int64_t since = 0;  // updates done when it began
+    double  loss  = -1; // smoothed over its updates; negative: it has had none
+
+    void add(double newest);
+};
+
 class Curriculum {
   public:
     // One stage of drawn depths; with depth 0 no latent step is taken and every answer is asked.
     static Curriculum drawn(int64_t n_updates, int depth, bool asks_all);
+
+    // Stages of drawn depths whose largest K rises from 1 to depth, each until its loss is at most `learned`.
+    static Curriculum growing(int64_t n_updates, int depth, bool asks_all, double learned);
 
     // One stage at this depth, the answer alone as target.
     static Curriculum constant(int64_t n_updates, int depth);
@@ -50,14 +65,21 @@ class Curriculum {
     // n_blocks: values of u; 0: visible chain of thought. K = min(u, depth). Stages that get no update are left out.
     Curriculum(int64_t n_updates, int n_blocks, int depth);
 
-    const std::vector<Stage> & stages() const { return stages_; }
-    const Stage &              at(int64_t update) const; // 1 .. n_updates
+    // Stages last until their loss is at most `learned`, above 0; first and last of stages() are then the plan alone.
+    void last_until(double learned) { learned_ = learned; }
 
-    // The same with the K of this very update, which follows from seed and update.
-    Stage draw(int64_t update, uint64_t seed) const;
+    const std::vector<Stage> & stages() const { return stages_; }
+    const Stage &              at(const StagePlace & place) const { return stages_[size_t(place.stage)]; }
+
+    // The place of the next update, after n_done of them.
+    StagePlace next(const StagePlace & place, int64_t n_done) const;
+
+    // The stage of an update with its very own K, which follows from seed and update.
+    Stage draw(const StagePlace & place, int64_t update, uint64_t seed) const;
 
   private:
     std::vector<Stage> stages_;
+    double             learned_ = 0; // 0: stages last as planned
 };
 
 // "K=2 u=2", "K=6 answer"

@@ -210,6 +210,10 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     // As with the modules: what means nothing to a method must not tell its runs apart.
     if (!training.has_stages) {
         s.depth_draw = "stages";
+        s.learned    = 0;
+    }
+    if (s.depth == 0 && s.depth_draw != "stages") { // one stage without latent steps
+        s.learned = 0;
     }
     if (!training.has_teacher) {
         s.distill = 0;
@@ -315,6 +319,7 @@ std::string settings_toml(const TrainSettings & s) {
         t.insert("depth", s.depth);
         t.insert("depth-draw", s.depth_draw);
         t.insert("distill", s.distill);
+        t.insert("learned", s.learned);
         t.insert("step-loss", s.step_loss);
         t.insert("step-fade", s.step_fade);
     }
@@ -344,6 +349,7 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "batch", s.batch },
         { "depth", s.depth },
         { "depth_draw", s.depth_draw },
+        { "learned", s.learned },
         { "step_loss", { s.step_loss, s.step_fade } },
         { "distill", s.distill },
         { "rates", { s.backbone_rate, s.module_rate } },

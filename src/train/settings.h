@@ -23,6 +23,7 @@ struct TrainSettings {
     int         depth    = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
     int         n_blocks = 0;  // of the curriculum, by the depth; set by resolve_settings
     std::string depth_draw    = "stages"; // how K follows from the update, see train/curriculum.h
+    double      learned       = 0;        // loss at which a stage ends; 0: stages last as planned
     double      step_loss     = 0;        // weight of the loss on what the memory says at each latent step
     double      distill       = 20;       // weight of the distance from the teacher, where a method has one
     double      step_fade     = 0;        // share of the updates, at the end, over which that weight falls to 0

@@ -42,6 +42,7 @@ void share_parameters(Collective & ranks, Optimizer & optimizer, CheckpointParts
 void share_state(Collective & ranks, RunState & state) {
     ranks.share(&state.update, sizeof(state.update));
     ranks.share(&state.scored, sizeof(state.scored));
+    ranks.share(&state.place, sizeof(state.place));
     ranks.share(&state.best, sizeof(state.best));
     ranks.share(&state.seconds, sizeof(state.seconds));
     size_t n = state.settings.size();

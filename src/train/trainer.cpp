@@ -43,8 +43,14 @@ Curriculum make_curriculum(const TrainSettings & s) {
     if (!training.has_stages && training.format()) {
         return Curriculum::constant(s.n_updates, s.depth);
     }
-    return draw == DepthDraw::stages ? Curriculum(s.n_updates, s.n_blocks, s.depth)
-                                     : Curriculum::drawn(s.n_updates, s.depth, draw == DepthDraw::free);
+    if (draw == DepthDraw::stages) {
+        Curriculum curriculum(s.n_updates, s.n_blocks, s.depth);
+        curriculum.last_until(s.learned);
+        return curriculum;
+    }
+    const bool asks_all = draw == DepthDraw::free;
+    return s.learned > 0 ? Curriculum::growing(s.n_updates, s.depth, asks_all, s.learned)
+                         : Curriculum::drawn(s.n_updates, s.depth, asks_all);
 }
 
 } // namespace
@@ -133,7 +139,8 @@ FirstGradients Trainer::first_gradients() {
     std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
     std::iota(examples.begin(), examples.end(), size_t(0));
     const float     scale = model_->loss_scale();
-    const Minibatch batch = minibatch(examples, curriculum_.draw(1, settings_.model.seed), step_weight(settings_, 1));
+    const Minibatch batch =
+        minibatch(examples, curriculum_.draw({}, 1, settings_.model.seed), step_weight(settings_, 1));
     return { graphs_->run(batch, scale).total(batch), scale };
 }
 
@@ -240,6 +247,10 @@ void Trainer::continue_from(const std::string & settings) {
         throw Error(ErrorKind::format, folder_.last() + ": is from update " + std::to_string(state_.update) +
                                            " of a run of " + std::to_string(settings_.n_updates));
     }
+    if (state_.place.stage >= int64_t(curriculum_.stages().size())) {
+        throw Error(ErrorKind::format, folder_.last() + ": is from stage " + std::to_string(state_.place.stage + 1) +
+                                           " of " + std::to_string(curriculum_.stages().size()));
+    }
     folder_.cut_metrics(state_.update);
 }
 
@@ -248,21 +259,27 @@ double Trainer::ms_left(int64_t update, double ms) const {
     const auto cost = [&](const Stage & stage) {
         return double(model_->objective().n_layer_applications(model_->backbone(), stage.n_steps));
     };
-    const double here = cost(curriculum_.at(update));
-    double       left = 0;
-    for (const Stage & stage : curriculum_.stages()) {
-        left += double(std::max<int64_t>(0, stage.last - std::max(update, stage.first - 1))) * ms * cost(stage) / here;
+    const double here   = cost(curriculum_.at(state_.place));
+    double       left   = 0;
+    int64_t      n_left = settings_.n_updates - update;
+    for (size_t i = size_t(state_.place.stage); i < curriculum_.stages().size(); i++) {
+        const Stage & stage = curriculum_.stages()[i];
+        const int64_t plan  = std::max<int64_t>(0, stage.last - std::max(update, stage.first - 1));
+        const int64_t n     = stage.is_final ? n_left : std::min(n_left, plan);
+        left += double(n) * ms * cost(stage) / here;
+        n_left -= n;
     }
     return left;
 }
 
 // True when a rank was asked to stop.
 bool Trainer::train_once(int64_t update, const TrainEvents & events) {
-    const Stage     stage     = curriculum_.draw(update, settings_.model.seed);
+    state_.place              = curriculum_.next(state_.place, state_.update);
+    const Stage     stage     = curriculum_.draw(state_.place, update, settings_.model.seed);
     Optimizer &     optimizer = model_->optimizer();
     const Stopwatch watch;
     const size_t    sent_before = ranks_.bytes_sent();
-    if (model_->training().resets_moments && update == stage.first) {
+    if (model_->training().resets_moments && update == state_.place.since + 1) {
         optimizer.reset_moments();
     }
     // Every rank draws masks of its own.
@@ -317,6 +334,8 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     const double ms = watch.elapsed_ms();
     mean_ms_        = mean_ms_ > 0 ? (1 - kMsSmoothing) * mean_ms_ + kMsSmoothing * ms : ms;
     state_.update   = update;
+    // Learned is what is said at every step and at the end.
+    state_.place.add(std::max(loss.mean, batch.n_thought_rows > 0 ? loss.steps : 0));
     state_.seconds += ms / 1000.0;
 
     UpdateReport shown{ update,
@@ -370,7 +389,7 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
 }
 
 void Trainer::validate(const TrainEvents & events) {
-    const Stage &     stage = curriculum_.at(state_.update);
+    const Stage &     stage = curriculum_.at(state_.place);
     const ScoreReport score{ state_.update,
                              stage,
                              validator_->loss(stage),

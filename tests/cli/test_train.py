@@ -144,6 +144,18 @@ class Runs(Trained):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual((self.root / "again" / "steps" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
 
+    def test_stages_last_until_they_are_learned(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--depth", 2, "--batch", 1, "--eval-every", 0, "--learned")
+        self.train_ok(*flags, 100, out="easy")  # any loss is small enough
+        rows = [row for row in self.metrics("easy") if "loss" in row]
+        self.assertEqual([row["u"] for row in rows], [1] * 20 + [2] * 20 + ["answer"] * 50)
+        self.train_ok(*flags, 1e-9, out="hard")  # none is
+        rows = [row for row in self.metrics("hard") if "loss" in row]
+        self.assertEqual([row["u"] for row in rows], [1] * 68 + ["answer"] * 22)
+        self.train_ok(*flags, 100, "--depth-draw", "uniform", out="grown")
+        depths = [row["K"] for row in self.metrics("grown") if "loss" in row]
+        self.assertEqual((set(depths[:20]), set(depths[20:])), ({1}, {1, 2}))
+
     def test_the_control_without_latent_steps(self):
         for method in ("penelope", "coconut"):
             args = [arg for arg in self.latent(method, "--eval-every", 6)]
@@ -260,6 +272,13 @@ class Resuming(Trained):
                 self.assertEqual(left, [], "what killed processes left is removed")
             print(f"{method}: killed {n_killed} times")
 
+    def test_a_resumed_run_knows_its_stage(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 48, "--depth", 2, "--batch", 1, "--learned", 100, "--eval-every", 0)
+        self.train_ok(*flags, out="straight/learned")
+        args = self.arguments(*flags, "--save-every", 1, out="killed/learned")
+        self.assertGreater(self.kill_until_done(args, "killed/learned", random.Random(2)), 3)
+        self.assertEqual((self.root / "killed/learned/model.gguf").read_bytes(), (self.root / "straight/learned/model.gguf").read_bytes())
+
     def test_an_interrupt_saves_and_exits_130(self):
         expected = self.expected("penelope")
         out = "interrupted/penelope"
@@ -350,6 +369,14 @@ class Habits(Trained):
             lines = [without_escapes(line) for line in re.split(r"[\r\n]", seen)][1:-1]
             self.assertTrue(lines)
             self.assertLess(max(len(line) for line in lines), 50)
+            self.assertEqual(terminal.wait(), 0)
+
+    def test_the_live_line_shows_losses_exact_match_and_what_is_left(self):
+        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch", 2, "--eval-every", 5, out="live"), columns=80) as terminal:
+            seen = terminal.expect("update 8/.*update 20/").group(0)
+            lines = [line for line in re.split(r"[\r\n]", without_escapes(seen)) if line.startswith("update 1")]
+            self.assertRegex("\n".join(lines), r"update 1\d/30 \| loss \d+\.\d+ \| exact match \d+\.\d % \| .* left")
+            self.assertNotIn("\nupdate 10/30 ", seen)  # written over, not scrolled away
             self.assertEqual(terminal.wait(), 0)
 
 

@@ -10,6 +10,24 @@
 
 using namespace penelope;
 
+namespace {
+
+// Where an update stands when every one so far had this loss.
+StagePlace place_of(const Curriculum & curriculum, int64_t update, double loss = 1) {
+    StagePlace place;
+    for (int64_t n_done = 0; n_done < update; n_done++) {
+        place = curriculum.next(place, n_done);
+        place.add(loss);
+    }
+    return place;
+}
+
+const Stage & stage_of(const Curriculum & curriculum, int64_t update) {
+    return curriculum.at(place_of(curriculum, update));
+}
+
+} // namespace
+
 TEST_CASE("the first half in equal blocks of rising depth, the second half at full depth with the answer alone") {
     const Curriculum curriculum(1500, 6, 6);
     REQUIRE(curriculum.stages().size() == 7);
@@ -25,14 +43,14 @@ TEST_CASE("the first half in equal blocks of rising depth, the second half at fu
     CHECK(last.n_steps == 6);
     CHECK(last.n_latent == kAnswerOnly);
     CHECK(last.is_final);
-    CHECK(curriculum.at(1).n_steps == 1);
-    CHECK(curriculum.at(125).n_steps == 1);
-    CHECK(curriculum.at(126).n_steps == 2);
-    CHECK(curriculum.at(750).n_latent == 6);
-    CHECK(curriculum.at(751).n_latent == kAnswerOnly);
-    CHECK(curriculum.at(1500).is_final);
-    CHECK(stage_text(curriculum.at(126)) == "K=2 u=2");
-    CHECK(stage_text(curriculum.at(1500)) == "K=6 answer");
+    CHECK(stage_of(curriculum, 1).n_steps == 1);
+    CHECK(stage_of(curriculum, 125).n_steps == 1);
+    CHECK(stage_of(curriculum, 126).n_steps == 2);
+    CHECK(stage_of(curriculum, 750).n_latent == 6);
+    CHECK(stage_of(curriculum, 751).n_latent == kAnswerOnly);
+    CHECK(stage_of(curriculum, 1500).is_final);
+    CHECK(stage_text(stage_of(curriculum, 126)) == "K=2 u=2");
+    CHECK(stage_text(stage_of(curriculum, 1500)) == "K=6 answer");
 }
 
 TEST_CASE("every update belongs to one stage, whatever the numbers") {
@@ -57,8 +75,8 @@ TEST_CASE("every update belongs to one stage, whatever the numbers") {
 TEST_CASE("visible chain of thought has one stage with all steps in the target") {
     const Curriculum curriculum(300, 0, 0);
     REQUIRE(curriculum.stages().size() == 1);
-    CHECK(curriculum.at(1).n_latent == 0);
-    CHECK(curriculum.at(300).is_final);
+    CHECK(stage_of(curriculum, 1).n_latent == 0);
+    CHECK(stage_of(curriculum, 300).is_final);
 }
 
 TEST_CASE("the control without latent steps sees the same targets in the same updates") {
@@ -72,18 +90,18 @@ TEST_CASE("the control without latent steps sees the same targets in the same up
         CHECK(b.is_final == a.is_final);
         CHECK(b.n_steps == 0);
     }
-    CHECK(stage_text(without.at(126)) == "K=0 u=2");
+    CHECK(stage_text(stage_of(without, 126)) == "K=0 u=2");
 }
 
 TEST_CASE("drawn depths: each about as often, the same for the same update, answers asked where they can be reached") {
     const Curriculum curriculum = Curriculum::drawn(4000, 8, false);
     REQUIRE(curriculum.stages().size() == 1);
-    CHECK(curriculum.at(1).is_final);
-    CHECK(curriculum.at(1).n_steps == 8); // as it is validated
-    CHECK(stage_text(curriculum.at(1)) == "K=1..8 answer");
+    CHECK(stage_of(curriculum, 1).is_final);
+    CHECK(stage_of(curriculum, 1).n_steps == 8); // as it is validated
+    CHECK(stage_text(stage_of(curriculum, 1)) == "K=1..8 answer");
     std::vector<int> counts(9, 0);
     for (int64_t update = 1; update <= 4000; update++) {
-        const Stage stage = curriculum.draw(update, 5);
+        const Stage stage = curriculum.draw({}, update, 5);
         REQUIRE(stage.n_steps >= 1);
         REQUIRE(stage.n_steps <= 8);
         counts[size_t(stage.n_steps)]++;
@@ -92,15 +110,51 @@ TEST_CASE("drawn depths: each about as often, the same for the same update, answ
         CHECK(stage.n_latent == kAnswerOnly);
     }
     CHECK(*std::min_element(counts.begin() + 1, counts.end()) > 430);
-    CHECK(curriculum.draw(7, 5).n_steps == Curriculum::drawn(9000, 8, true).draw(7, 5).n_steps);
-    CHECK(Curriculum::drawn(10, 8, true).draw(3, 5).asks(100));
+    CHECK(curriculum.draw({}, 7, 5).n_steps == Curriculum::drawn(9000, 8, true).draw({}, 7, 5).n_steps);
+    CHECK(Curriculum::drawn(10, 8, true).draw({}, 3, 5).asks(100));
 }
 
 TEST_CASE("the control of drawn depths takes no step and asks for every answer") {
     const Curriculum without = Curriculum::drawn(10, 0, false);
-    CHECK(without.draw(4, 1).n_steps == 0);
-    CHECK(without.draw(4, 1).asks(100));
-    CHECK(stage_text(without.at(4)) == "K=0 answer");
+    CHECK(without.draw({}, 4, 1).n_steps == 0);
+    CHECK(without.draw({}, 4, 1).asks(100));
+    CHECK(stage_text(stage_of(without, 4)) == "K=0 answer");
+}
+
+TEST_CASE("stages that last until they are learned end as soon as they are, and leave the last one a quarter") {
+    Curriculum curriculum(400, 3, 3);
+    curriculum.last_until(0.5);
+    // Learned at once: as few updates a stage as make its loss known.
+    CHECK(place_of(curriculum, 20, 0.1).stage == 0);
+    CHECK(place_of(curriculum, 21, 0.1).stage == 1);
+    CHECK(place_of(curriculum, 21, 0.1).since == 20);
+    CHECK(place_of(curriculum, 61, 0.1).stage == 3);
+    CHECK(place_of(curriculum, 400, 0.1).since == 60);
+    // Never learned: the first stage goes on.
+    CHECK(place_of(curriculum, 300, 0.6).stage == 0);
+    CHECK(place_of(curriculum, 301, 0.6).stage == 3);
+    // The smoothed loss decides: one good update is not enough.
+    StagePlace place = place_of(curriculum, 50, 0.6);
+    place.add(0.1);
+    CHECK(curriculum.next(place, 51).stage == 0);
+    place.add(0.1);
+    place.add(0.1);
+    CHECK(curriculum.next(place, 53).stage == 1);
+    CHECK(curriculum.next(place, 53).loss < 0);
+}
+
+TEST_CASE("drawn depths that grow: the largest K rises with what is learned") {
+    const Curriculum curriculum = Curriculum::growing(800, 4, false, 0.5);
+    REQUIRE(curriculum.stages().size() == 5);
+    CHECK(stage_text(curriculum.stages()[1]) == "K=1..2 answer");
+    CHECK(stage_text(curriculum.stages().back()) == "K=1..4 answer");
+    std::set<int> drawn;
+    for (int64_t update = 1; update <= 200; update++) {
+        const Stage stage = curriculum.draw(place_of(curriculum, 41, 0.1), update, 3); // the third of them
+        drawn.insert(stage.n_steps);
+        CHECK_FALSE(stage.asks(size_t(stage.n_steps) + 2));
+    }
+    CHECK(drawn == std::set<int>{ 1, 2, 3 });
 }
 
 TEST_CASE("an epoch sees every example once, the next one in another order") {
