@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace penelope {
 
@@ -122,98 +123,112 @@ struct Life {
     size_t size   = 0;
 };
 
+// What a graph's memory is planned from. Views live in their owners.
+struct Lives {
+    std::unordered_map<const ggml_tensor *, Life> of;
+    std::vector<ggml_tensor *>                    first; // there before the first node runs, and without memory
+
+    void use(const ggml_tensor * tensor, const ggml_tensor * owned_by, int node) {
+        Life & life = of[owned_by];
+        life.last   = node;
+        life.kept   = life.kept || (tensor->flags & GGML_TENSOR_FLAG_OUTPUT);
+    }
+};
+
+Lives find_lives(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs) {
+    const int                               n_nodes = ggml_graph_n_nodes(graph);
+    Lives                                   lives;
+    std::unordered_set<const ggml_tensor *> known; // made by a node, or among the first
+    for (int i = 0; i < n_nodes; i++) {
+        known.insert(ggml_graph_node(graph, i));
+    }
+    const auto add_first = [&](ggml_tensor * tensor) {
+        if (!tensor->view_src && !has_memory(tensor)) {
+            lives.first.push_back(tensor);
+        }
+    };
+    for (ggml_tensor * input : inputs) {
+        lives.use(input, owner(input), 0);
+        add_first(input);
+        known.insert(input);
+    }
+    for (int i = 0; i < n_nodes; i++) {
+        ggml_tensor * node = ggml_graph_node(graph, i);
+        lives.use(node, owner(node), i);
+        for (ggml_tensor * source : node->src) {
+            if (source) {
+                lives.use(source, owner(source), i);
+                if (known.insert(owner(source)).second) {
+                    add_first(owner(source));
+                }
+            }
+        }
+    }
+    return lives;
+}
+
+// The operand that gives its place of `size` bytes to the result of node i, because nobody needs it afterwards: of several the
+// one made last, which is the intermediate result when the node before is fused with this one. Null: none does.
+const ggml_tensor * giver_of(const ggml_tensor * node, int i, size_t size, const Lives & lives) {
+    const ggml_tensor * giver = nullptr;
+    for (int k = 0; k < n_givers(node->op); k++) {
+        ggml_tensor * source = node->src[k];
+        if (!source || !same_layout(node, source)) {
+            continue;
+        }
+        const ggml_tensor * root    = owner(source);
+        const Life &        life    = lives.of.at(root);
+        const bool          whole   = source == root || source->view_offs == 0;
+        const auto          n_reads = std::count_if(std::begin(node->src), std::end(node->src),
+                                                    [&](ggml_tensor * s) { return s && owner(s) == root; });
+        if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size &&
+            (!giver || life.made > lives.of.at(giver).made)) {
+            giver = root;
+        }
+    }
+    return giver;
+}
+
 } // namespace
 
 MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs,
                        ggml_backend_buffer_type_t type) {
     const int                                     n_nodes = ggml_graph_n_nodes(graph);
-    std::unordered_map<const ggml_tensor *, Life> lives;
-    std::vector<ggml_tensor *>                    first = inputs; // what is there before the first node runs
-    std::unordered_map<const ggml_tensor *, bool> is_node;
-    for (int i = 0; i < n_nodes; i++) {
-        is_node[ggml_graph_node(graph, i)] = true;
-    }
-    const auto use = [&](ggml_tensor * tensor, int i) {
-        Life & life = lives[owner(tensor)];
-        life.last   = i;
-        life.kept   = life.kept || (tensor->flags & GGML_TENSOR_FLAG_OUTPUT);
-    };
-    for (ggml_tensor * input : inputs) {
-        use(input, 0);
-    }
-    for (int i = 0; i < n_nodes; i++) {
-        ggml_tensor * node = ggml_graph_node(graph, i);
-        use(node, i);
-        for (ggml_tensor * source : node->src) {
-            if (!source) {
-                continue;
-            }
-            use(source, i);
-            ggml_tensor * root = owner(source);
-            if (!is_node.count(root) && !has_memory(root)) {
-                is_node[root] = true;
-                first.push_back(root);
-            }
-        }
-    }
+    Lives                                         lives   = find_lives(graph, inputs);
+    Gaps                                          gaps(ggml_backend_buft_get_alignment(type));
+    std::vector<std::vector<const ggml_tensor *>> ending(size_t(n_nodes) + 1); // by the node that uses them last
 
-    Gaps       gaps(ggml_backend_buft_get_alignment(type));
-    const auto put = [&](ggml_tensor * tensor, size_t offset, size_t size) {
-        Life & life = lives[tensor];
+    // Puts a tensor where `giver` lay, or into a gap.
+    const auto put = [&](ggml_tensor * tensor, int made, size_t size, const ggml_tensor * giver) {
+        Life & life = lives.of[tensor];
+        life.made   = made;
         life.placed = true;
-        life.offset = offset;
         life.size   = size;
-        places_.push_back({ tensor, offset });
-    };
-    std::vector<std::vector<const ggml_tensor *>> ending(
-        static_cast<size_t>(n_nodes)); // by the node that uses them last
-    const auto end_at_last_use = [&](const ggml_tensor * tensor) {
-        if (!lives[tensor].kept) {
-            ending[size_t(lives[tensor].last)].push_back(tensor);
+        life.offset = giver ? lives.of[giver].offset : gaps.take(size);
+        if (giver) {
+            lives.of[giver].size = 0; // its memory has a new owner
         }
+        if (!life.kept) {
+            ending[size_t(life.last)].push_back(tensor);
+        }
+        places_.push_back({ tensor, life.offset });
     };
-    for (ggml_tensor * tensor : first) {
-        if (!tensor->view_src && !has_memory(tensor) && !lives[tensor].placed) {
-            const size_t size = ggml_backend_buft_get_alloc_size(type, tensor);
-            put(tensor, gaps.take(size), size);
-            end_at_last_use(tensor);
+    for (ggml_tensor * tensor : lives.first) {
+        if (!lives.of[tensor].placed) { // an input may be named twice
+            put(tensor, -1, ggml_backend_buft_get_alloc_size(type, tensor), nullptr);
         }
     }
     for (int i = 0; i < n_nodes; i++) {
         ggml_tensor * node = ggml_graph_node(graph, i);
         if (node->view_src) {
             views_.push_back(node);
-        } else if (!has_memory(node) && !lives[node].placed) {
+        } else if (!has_memory(node) && !lives.of[node].placed) {
             const size_t size = ggml_backend_buft_get_alloc_size(type, node);
-            // An operand that nobody needs afterwards gives its place: of several the one made last, which is the
-            // intermediate result when the node before is fused with this one.
-            ggml_tensor * giver = nullptr;
-            for (int k = 0; k < n_givers(node->op); k++) {
-                ggml_tensor * source = node->src[k];
-                if (source && same_layout(node, source)) {
-                    ggml_tensor * root    = owner(source);
-                    const Life &  life    = lives[root];
-                    const auto    n_reads = std::count_if(std::begin(node->src), std::end(node->src),
-                                                          [&](ggml_tensor * s) { return s && owner(s) == root; });
-                    const bool    whole   = source == root || source->view_offs == 0;
-                    if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size &&
-                        (!giver || life.made > lives[giver].made)) {
-                        giver = root;
-                    }
-                }
-            }
-            if (giver) {
-                put(node, lives[giver].offset, size);
-                lives[giver].size = 0; // its memory has a new owner
-            } else {
-                put(node, gaps.take(size), size);
-            }
-            lives[node].made = i;
-            end_at_last_use(node);
+            put(node, i, size, giver_of(node, i, size, lives));
         }
         for (const ggml_tensor * tensor : ending[size_t(i)]) {
-            if (lives[tensor].size > 0) {
-                gaps.give(lives[tensor].offset, lives[tensor].size);
+            if (lives.of[tensor].size > 0) {
+                gaps.give(lives.of[tensor].offset, lives.of[tensor].size);
             }
         }
     }
