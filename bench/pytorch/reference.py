@@ -1,10 +1,11 @@
-"""Penelope on transformers, as a PyTorch user would write it: the modules and the latent trajectory over HF Llama layers."""
+"""Penelope on transformers, as a PyTorch user would write it: the modules and the latent trajectory over HF Llama and Qwen layers."""
 
 import torch
 from torch import nn
-from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM
 
-PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]  # what LoRA adapts
+# What LoRA adapts; the last three are those of Qwen3.5's delta nets.
+PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "in_proj_qkv", "in_proj_z", "out_proj"]
 
 SHAPES = {
     "smollm2-135m": dict(hidden_size=576, intermediate_size=1536, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3, vocab_size=49152,
@@ -29,6 +30,42 @@ class Modules(nn.Module):
         self.memory_gru, self.readout_gru = nn.GRUCell(d, d), nn.GRUCell(d, d)
 
 
+class Cache:
+    """What the rows left behind, as new tensors only, so that gradients flow through it and an earlier state can be gone back to."""
+
+    def __init__(self):
+        self.kv, self.conv, self.recurrent = {}, {}, {}
+
+    def copy(self):
+        other = Cache()
+        other.kv, other.conv, other.recurrent = dict(self.kv), dict(self.conv), dict(self.recurrent)
+        return other
+
+    def update(self, k, v, layer, *_, **__):
+        if layer in self.kv:
+            k, v = (torch.cat(pair, 2) for pair in zip(self.kv[layer], (k, v)))
+        self.kv[layer] = k, v
+        return k, v
+
+    def get_conv_state(self, layer, **_):
+        return self.conv.get(layer)
+
+    def get_recurrent_state(self, layer, **_):
+        return self.recurrent.get(layer)
+
+    def update_conv_state(self, x, layer, conv_kernel_size, **_):
+        before = self.conv.get(layer)
+        x = torch.cat([x.new_zeros(*x.shape[:2], conv_kernel_size - 1) if before is None else before, x], 2)
+        self.conv[layer] = x[:, :, 1 - conv_kernel_size:]
+        return x
+
+    def update_recurrent_state(self, state, layer, **_):
+        self.recurrent[layer] = state
+
+    def is_recording_past(self, *_):
+        return True  # the path without updates in place
+
+
 def layers(model, first, last, x, start, cache):
     """Layers [first, last) on rows x at positions start.., reading and extending the cache."""
     base, n = model.model, x.shape[1]
@@ -36,14 +73,10 @@ def layers(model, first, last, x, start, cache):
     rotary = base.rotary_emb(x, position)
     mask = torch.full((n, start + n), float("-inf")).triu(start + 1)[None, None]
     for layer in base.layers[first:last]:
-        out = layer(x, attention_mask=mask, position_ids=position, past_key_values=cache, use_cache=True, cache_position=position[0], position_embeddings=rotary)
+        out = layer(x, attention_mask=mask if hasattr(layer, "self_attn") else None, position_ids=position, past_key_values=cache, use_cache=True,
+                    position_embeddings=rotary)
         x = out[0] if isinstance(out, tuple) else out
     return x
-
-
-def crop(cache, first, last, n):
-    for layer in cache.layers[first:last]:
-        layer.keys, layer.values = layer.keys[:, :, :n], layer.values[:, :, :n]
 
 
 def trajectory(model, modules, ids, interval, steps, target=None):
@@ -51,7 +84,7 @@ def trajectory(model, modules, ids, interval, steps, target=None):
     s, e = interval
     total, n = model.config.num_hidden_layers, ids.shape[1]
     assert e == total
-    cache = DynamicCache()
+    cache = Cache()
     x = model.model.embed_tokens(ids)
     parts = [x, (modules.anchor + modules.group)[None], modules.readout_anchor[None]]
     if target is not None:
@@ -60,8 +93,7 @@ def trajectory(model, modules, ids, interval, steps, target=None):
     prompt, memory, readout, tail = h.split([n, modules.m, modules.q, h.shape[1] - n - modules.m - modules.q], 1)
     layers(model, s, e, prompt, 0, cache)
     for t in range(1, steps + 1):
-        features = layers(model, s, e, memory + modules.group + modules.step[t - 1], n, cache)
-        crop(cache, s, e, n)
+        features = layers(model, s, e, memory + modules.group + modules.step[t - 1], n, cache.copy())
         gamma, beta, scale = modules.time(torch.tensor([t / modules.k_max, 1 / modules.k_max])).split([x.shape[-1], x.shape[-1], 1])
         hidden = (1 + 0.1 * gamma.tanh()) * features + 0.1 * beta
         hidden = hidden + modules.adapter(hidden)

@@ -5,6 +5,9 @@ Visible chain of thought (LoRA through PEFT, minibatches padded to their longest
 steps, answer only, examples one after the other as the usual implementations do). Needs torch, transformers and peft.
 
     bench/pytorch/training.py --model SmolLM2-F32.gguf [--methods cot,penelope] [--rounds 3] [--updates 6] [--threads N]
+    bench/pytorch/training.py --model QWEN35-F16.gguf --methods penelope --interval 16:24 --updates 2
+
+bench/random_checkpoint.py makes backbones of published shapes.
 """
 
 import argparse
@@ -134,7 +137,7 @@ def compare(options, method, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--penelope", type=Path, default=ROOT / "build" / "release" / "bin" / "penelope")
-    parser.add_argument("--model", type=Path, help="SmolLM2 as a GGUF of any type; PyTorch gets it in F32")
+    parser.add_argument("--model", type=Path, help="a backbone as a GGUF of any type; PyTorch gets it in F32")
     parser.add_argument("--methods", default="cot,penelope")
     parser.add_argument("--interval", default="21:30")
     parser.add_argument("-K", type=int, default=6)
