@@ -169,6 +169,10 @@ void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJs
     } catch (const Error & e) {
         json["backbone"]["unsupported"] = e.message();
         lines.add("note", "this program cannot run it: " + e.message());
+        if (!e.hint.empty()) {
+            json["backbone"]["hint"] = e.hint;
+            lines.add("hint", e.hint);
+        }
         return;
     }
     json["backbone"] = { { "layers", config.n_layer },    { "width", config.n_embd },

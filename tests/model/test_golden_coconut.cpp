@@ -19,7 +19,14 @@ constexpr float kTolerance = 2e-4f;
 } // namespace
 
 TEST_CASE("thoughts, first logits and greedy answers") {
-    const test::GoldenCase  golden("last");
+    std::string name;
+    SUBCASE("attention alone") {
+        name = "last";
+    }
+    SUBCASE("delta nets and attention") {
+        name = "qwen35";
+    }
+    const test::GoldenCase  golden(name);
     const SafetensorsReader expected = SafetensorsReader::open(golden.source("coconut.safetensors"));
     const Json              json     = read_json_file(golden.source("coconut.json"));
 

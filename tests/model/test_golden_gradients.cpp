@@ -70,7 +70,14 @@ TEST_CASE("loss and every gradient through the latent trajectory") {
 }
 
 TEST_CASE("loss and every gradient through Coconut's passes") {
-    const GoldenCase        golden("last");
+    std::string name;
+    SUBCASE("attention alone") {
+        name = "last";
+    }
+    SUBCASE("delta nets and attention") {
+        name = "qwen35";
+    }
+    const GoldenCase        golden(name);
     const SafetensorsReader expected = SafetensorsReader::open(golden.source("coconut.safetensors"));
     ModelChoice             choice;
     choice.base   = golden.backbone();
