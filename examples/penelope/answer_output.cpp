@@ -16,21 +16,24 @@ double rounded(double value) {
 } // namespace
 
 OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t seed) {
-    return { { "status", "ok" },
-             { "text", answer.text },
-             { "tokens", answer.tokens },
-             { "prompt_tokens", answer.n_prompt },
-             { "finish_reason", finish_reason_name(answer.finish_reason) },
-             { "method", answer.method },
-             { "K", answer.n_steps },
-             { "layer_applications", answer.layer_applications },
-             { "device", engine.device().name },
-             { "seed", seed },
-             { "timings",
-               { { "load_ms", rounded(engine.load_ms()) },
-                 { "prompt_ms", rounded(answer.timings.prompt_ms) },
-                 { "decode_ms", rounded(answer.timings.decode_ms) },
-                 { "tokens_per_second", rounded(answer.timings.tokens_per_second) } } } };
+    OrderedJson object = { { "status", "ok" }, { "text", answer.text } };
+    if (answer.n_reasoning > 0) {
+        object["reasoning_content"] = answer.reasoning;
+    }
+    object.update(OrderedJson{ { "tokens", answer.tokens },
+                               { "prompt_tokens", answer.n_prompt },
+                               { "finish_reason", finish_reason_name(answer.finish_reason) },
+                               { "method", answer.method },
+                               { "K", answer.n_steps },
+                               { "layer_applications", answer.layer_applications },
+                               { "device", engine.device().name },
+                               { "seed", seed },
+                               { "timings",
+                                 { { "load_ms", rounded(engine.load_ms()) },
+                                   { "prompt_ms", rounded(answer.timings.prompt_ms) },
+                                   { "decode_ms", rounded(answer.timings.decode_ms) },
+                                   { "tokens_per_second", rounded(answer.timings.tokens_per_second) } } } });
+    return object;
 }
 
 std::string stats_line(const Answer & answer) {

@@ -50,8 +50,8 @@ class Chat {
     Chat(const Options & options, Terminal & terminal, Session & session)
         : terminal_(terminal), session_(session),
           generate_(generate_options(options, options.given("latent-steps") ? one_number(options) : -1)),
-          conversation_(session.engine(), options.text("system"), options.flag("raw")), json_(options.flag("json")),
-          watch_(options.flag("watch")) {
+          conversation_(session.engine(), options.text("system"), options.flag("raw"), thinking_option(options)),
+          json_(options.flag("json")), watch_(options.flag("watch")) {
         check_sampling(generate_.sampling);
         check_way(session.engine(), generate_.method, generate_.n_steps, options.flag("insist"));
     }
@@ -88,13 +88,20 @@ void Chat::reply() {
             return true;
         };
     }
+    ThoughtAside thoughts(terminal_);
+    if (const ChatTemplate * chat = conversation_.chat_template()) {
+        expect_reasoning(*chat, conversation_.prompt().size(), generate_);
+    }
     try {
         const InterruptWatch watch = watch_session(session_);
         StepWatch            steps(terminal_);
-        last_ = session_.generate(conversation_.prompt(), generate_, steps.before(on_token),
-                                  watch_ ? steps.callback() : StepCallback());
+        last_ = session_.generate(conversation_.prompt(), generate_, thoughts.before(steps.before(on_token)),
+                                  watch_ ? steps.callback() : StepCallback(),
+                                  json_ ? ReasoningCallback() : thoughts.callback());
+        thoughts.finish();
         steps.finish();
     } catch (const Error & error) {
+        thoughts.finish();
         if (!ends_line) {
             terminal_.write("\n");
         }

@@ -56,6 +56,7 @@ ServerOptions server_options(const Options & options) {
     if (options.given("latent-steps")) {
         service.defaults.n_steps = static_cast<int>(options.integer("latent-steps"));
     }
+    service.thinking   = thinking_option(options);
     service.seed_given = options.given("seed");
     service.insist     = options.flag("insist");
 

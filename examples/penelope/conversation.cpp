@@ -7,11 +7,27 @@
 
 namespace penelope {
 
-Conversation::Conversation(const Engine & engine, std::string system, bool raw)
+Conversation::Conversation(const Engine & engine, std::string system, bool raw, Thinking thinking)
     : engine_(engine), system_(std::move(system)), raw_(raw) {
     if (!raw && (engine.wording() == nullptr || engine.wording()->prompt_template == chat_prompt_template)) {
-        template_.emplace(engine.tokenizer());
+        template_.emplace(engine.tokenizer(), thinking);
+    } else if (thinking == Thinking::on) {
+        throw Error(ErrorKind::usage, "--reasoning on: nothing goes through a chat template here",
+                    raw ? "leave --raw out" : "the sidecar has a prompt of its own; leave --reasoning out");
     }
+}
+
+std::vector<ChatMessage> Conversation::messages(const std::string & question) const {
+    std::vector<ChatMessage> all;
+    if (!system_.empty()) {
+        all.push_back({ "system", system_ });
+    }
+    for (const Turn & turn : turns_) {
+        all.push_back({ "user", turn.question });
+        all.push_back({ "assistant", turn.answer->text });
+    }
+    all.push_back({ "user", question });
+    return all;
 }
 
 void Conversation::ask(const std::string & text) {
@@ -19,13 +35,8 @@ void Conversation::ask(const std::string & text) {
     turn.question = text;
     if (!template_) {
         turn.prompt = prompt_tokens(engine_, text, raw_ ? PromptForm::raw : PromptForm::templated);
-    } else if (turns_.empty()) {
-        std::vector<ChatMessage> messages;
-        if (!system_.empty()) {
-            messages.push_back({ "system", system_ });
-        }
-        messages.push_back({ "user", text });
-        turn.prompt = template_->encode(messages);
+    } else if (turns_.empty() || template_->rewrites_answer(turns_.back().answer->n_reasoning > 0)) {
+        turn.prompt = template_->encode(messages(text));
     } else {
         // The answer's own tokens go on, not a new reading of its text: they are what the cache holds.
         const Turn & before = turns_.back();
@@ -69,13 +80,15 @@ std::string Conversation::transcript() const {
     for (const Turn & turn : turns_) {
         const Answer & answer = *turn.answer;
         out += dump_json(OrderedJson{ { "role", "user" }, { "content", turn.question } }) + "\n";
-        out += dump_json(OrderedJson{ { "role", "assistant" },
-                                      { "content", answer.text },
-                                      { "method", answer.method },
-                                      { "K", answer.n_steps },
-                                      { "finish_reason", finish_reason_name(answer.finish_reason) },
-                                      { "ms", answer.timings.prompt_ms + answer.timings.decode_ms } }) +
-               "\n";
+        OrderedJson said{ { "role", "assistant" }, { "content", answer.text } };
+        if (answer.n_reasoning > 0) {
+            said["reasoning_content"] = answer.reasoning;
+        }
+        said.update(OrderedJson{ { "method", answer.method },
+                                 { "K", answer.n_steps },
+                                 { "finish_reason", finish_reason_name(answer.finish_reason) },
+                                 { "ms", answer.timings.prompt_ms + answer.timings.decode_ms } });
+        out += dump_json(said) + "\n";
     }
     return out;
 }

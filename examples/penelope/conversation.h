@@ -16,7 +16,7 @@ namespace penelope {
 class Conversation {
   public:
     // Throws Error(unsupported) when the model has no chat template that is understood.
-    Conversation(const Engine & engine, std::string system, bool raw);
+    Conversation(const Engine & engine, std::string system, bool raw, Thinking thinking = Thinking::automatic);
 
     void ask(const std::string & text);
     void answer(const Answer & answer); // to the last question
@@ -26,11 +26,15 @@ class Conversation {
 
     // Tokens that ask the last question.
     const std::vector<int32_t> & prompt() const { return turns_.back().prompt; }
+    // What the conversation goes through; null: messages stand alone.
+    const ChatTemplate * chat_template() const { return template_ ? &*template_ : nullptr; }
 
     size_t      n_messages() const;
     std::string transcript() const; // JSON Lines: {"role", "content"}, answers with K and the time they took
 
   private:
+    std::vector<ChatMessage> messages(const std::string & question) const; // all of it, then this
+
     struct Turn {
         std::string           question;
         std::vector<int32_t>  prompt;

@@ -180,4 +180,14 @@ GenerateOptions generate_options(const Options & options, int n_steps) {
     return generate;
 }
 
+Thinking thinking_option(const Options & options) {
+    const std::string wanted = options.text("reasoning");
+    return wanted == "on" ? Thinking::on : wanted == "off" ? Thinking::off : Thinking::automatic;
+}
+
+void expect_reasoning(const ChatTemplate & chat, size_t n_prompt, GenerateOptions & generate) {
+    generate.reasoning = chat.reasoning_start();
+    generate.n_lasting = chat.rewrites_answer(true) ? static_cast<int>(n_prompt) - chat.n_generation_prompt() : 0;
+}
+
 } // namespace penelope

@@ -6,6 +6,8 @@
 #include "options.h"
 #include "terminal.h"
 
+#include "text/chat_template.h"
+
 #include <memory>
 
 namespace penelope {
@@ -29,5 +31,11 @@ SamplingOptions sampling_options(const Options & options);
 
 // n_steps -1: the sidecar's default.
 GenerateOptions generate_options(const Options & options, int n_steps);
+
+// What --reasoning says.
+Thinking thinking_option(const Options & options);
+
+// Tells a session how an answer to this prompt of the template begins, and what the next prompt shares with it.
+void expect_reasoning(const ChatTemplate & chat, size_t n_prompt, GenerateOptions & generate);
 
 } // namespace penelope

@@ -105,6 +105,9 @@ const std::vector<OptionRow> & option_table() {
         { "cot", "", flag, "", "", "", g_prompt, "run chat",
           "answer with visible steps, using only the sidecar's LoRA" },
 
+        { "reasoning", "-rea", choice, "WHEN", "auto", "auto|on|off", g_prompt, "chat serve",
+          "whether a model with <think> in its chat template thinks aloud before it answers; auto: as the template does by itself" },
+
         // Generation.
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "run",
           "latent steps, 0 to the sidecar's k_max (default: its k_default); 0-6 or 1,3,5 answers once for each; auto stops "

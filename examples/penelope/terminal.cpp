@@ -119,6 +119,14 @@ void Terminal::note(std::string_view text) {
     }
 }
 
+void Terminal::aside(std::string_view text) {
+    if (!quiet_) {
+        progress("");
+        std::fputs(styled(text, Style::dim, color_err_).c_str(), stderr);
+        std::fflush(stderr);
+    }
+}
+
 void Terminal::warning(std::string_view text) {
     if (!quiet_) {
         err_line("warning:", text, Style::cyan);

@@ -47,6 +47,9 @@ class Terminal {
     void warning(std::string_view text);
     void error(const Error & error);
 
+    // stderr, dim, as it comes and without a line's end; nothing when quiet.
+    void aside(std::string_view text);
+
     // A line on stderr that is written over by the next one; nothing when stderr is no terminal. "" removes it.
     void progress(std::string_view text);
 

@@ -90,4 +90,27 @@ void StepWatch::finish() {
     line_.clear();
 }
 
+ReasoningCallback ThoughtAside::callback() {
+    return [this](std::string_view text) {
+        open_ = true;
+        terminal_.aside(text);
+    };
+}
+
+TokenCallback ThoughtAside::before(const TokenCallback & on_token) {
+    return [this, on_token](std::string_view text, int32_t token) {
+        if (!text.empty()) {
+            finish();
+        }
+        return !on_token || on_token(text, token);
+    };
+}
+
+void ThoughtAside::finish() {
+    if (open_) {
+        terminal_.aside("\n\n");
+        open_ = false;
+    }
+}
+
 } // namespace penelope

@@ -24,4 +24,19 @@ class StepWatch {
     std::string              line_;
 };
 
+// Shows a visible chain of thought as it comes, apart from the answer: dim, on stderr.
+class ThoughtAside {
+  public:
+    explicit ThoughtAside(Terminal & terminal) : terminal_(terminal) {}
+
+    ReasoningCallback callback();
+    // Ends the thought before the answer begins.
+    TokenCallback before(const TokenCallback & on_token);
+    void          finish(); // the same where no answer comes
+
+  private:
+    Terminal & terminal_;
+    bool       open_ = false;
+};
+
 } // namespace penelope

@@ -7,11 +7,14 @@
 namespace penelope {
 
 std::vector<Answer> AnswerLoop::run(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & wanted,
-                                    const TokenCallback & on_token) {
+                                    const TokenCallback & on_token, const ReasoningCallback & on_reasoning) {
     const Stopwatch                             watch;
     std::vector<std::unique_ptr<GrowingAnswer>> all;
     const auto                                  take = [&](GrowingAnswer & one, const std::vector<float> & logits) {
         const std::string piece = one.take(logits.data());
+        if (on_reasoning && !one.new_reasoning().empty()) {
+            on_reasoning(one.new_reasoning());
+        }
         if (on_token && !on_token(piece, one.last_token())) {
             one.end(FinishReason::cancelled);
             one.answer().finish_reason = FinishReason::cancelled;

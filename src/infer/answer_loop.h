@@ -18,7 +18,7 @@ class AnswerLoop {
 
     // Goes on from a filled context. blanks: one answer per sequence, with what is known of it so far.
     std::vector<Answer> run(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & wanted,
-                            const TokenCallback & on_token = {});
+                            const TokenCallback & on_token = {}, const ReasoningCallback & on_reasoning = {});
 
   private:
     Context &             context_;

@@ -36,10 +36,27 @@ std::vector<TokenLogprob> token_logprobs(const float * logits, int n_vocab, int3
 
 GrowingAnswer::GrowingAnswer(const AnswerFacts & facts, const GenerateOptions & options, int row, Answer blank)
     : facts_(facts), options_(options), row_(row - 1), answer_(std::move(blank)), sampler_(options.sampling),
-      text_(facts.tokenizer), stops_(options.stop) {
+      text_(facts.tokenizer), parts_(options.reasoning), stops_(options.stop) {
     if (options.n_predict == 0) {
         end(FinishReason::length);
     }
+}
+
+// The marks of a chain of thought are looked for in the text, also where they are control tokens, which have none.
+std::string GrowingAnswer::text_of(int32_t token) {
+    if (token >= facts_.tokenizer.n_vocab()) {
+        return "";
+    }
+    const std::string written = facts_.tokenizer.token_text(token);
+    const bool mark = options_.reasoning != ReasoningStart::none && is_special(facts_.tokenizer.token_type(token)) &&
+                      (written == think_begin || written == think_end);
+    return mark ? text_.flush() + written : text_.feed(token);
+}
+
+std::string GrowingAnswer::tell_apart(const ReasoningPiece & piece) {
+    new_reasoning_ += piece.reasoning;
+    answer_.reasoning += piece.reasoning;
+    return piece.answer;
 }
 
 std::string GrowingAnswer::take(const float * logits) {
@@ -50,6 +67,7 @@ std::string GrowingAnswer::take(const float * logits) {
     const int32_t token = sampler_.sample(logits, n_vocab);
     answer_.tokens.push_back(token);
     row_++;
+    new_reasoning_.clear();
     if (options_.n_logprobs >= 0) {
         answer_.logprobs.push_back(token_logprobs(logits, n_vocab, token, options_.n_logprobs));
     }
@@ -57,7 +75,9 @@ std::string GrowingAnswer::take(const float * logits) {
     if (!options_.ignore_end && facts_.tokenizer.is_end_of_generation(token)) {
         return end(FinishReason::stop);
     }
-    std::string piece = stops_.feed(token < facts_.tokenizer.n_vocab() ? text_.feed(token) : "");
+    const bool  reasoned = parts_.inside();
+    std::string piece    = stops_.feed(tell_apart(parts_.feed(text_of(token))));
+    answer_.n_reasoning += reasoned || parts_.inside();
     answer_.text += piece;
     if (stops_.hit()) {
         answer_.stopped_by = stops_.found();
@@ -74,9 +94,11 @@ std::string GrowingAnswer::end(FinishReason reason) {
     if (done_) {
         return "";
     }
-    done_                        = true;
-    answer_.finish_reason        = reason;
-    const std::string unfinished = stops_.hit() ? "" : stops_.feed(text_.flush());
+    done_                 = true;
+    answer_.finish_reason = reason;
+    std::string left      = tell_apart(parts_.feed(text_.flush()));
+    left += tell_apart(parts_.flush());
+    const std::string unfinished = stops_.hit() ? "" : stops_.feed(left);
     const std::string rest       = unfinished + stops_.flush();
     answer_.text += rest;
     return rest;

@@ -25,6 +25,8 @@ class GrowingAnswer {
     std::string take(const float * logits);
     // Ends the answer where it is and gives the text that was waiting.
     std::string end(FinishReason reason);
+    // What the last of these two calls added to the chain of thought.
+    const std::string & new_reasoning() const { return new_reasoning_; }
 
     bool    done() const { return done_; }
     int     row() const { return row_; } // the place of the last token taken
@@ -34,13 +36,18 @@ class GrowingAnswer {
     Answer &       answer() { return answer_; }
 
   private:
+    std::string text_of(int32_t token);
+    std::string tell_apart(const ReasoningPiece & piece); // keeps the reasoning, returns the answer
+
     const AnswerFacts & facts_;
     GenerateOptions     options_;
     int                 row_; // one before the first token's until it is taken
     Answer              answer_;
     Sampler             sampler_;
     StreamDecoder       text_;
-    StopStrings         stops_;
+    ReasoningSplitter   parts_;
+    StopStrings         stops_; // of the answer, not of the chain of thought
+    std::string         new_reasoning_;
     bool                done_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include "infer/thinking.h"
 #include "infer/trace.h"
 #include "latent/sidecar.h"
+#include "method/decode.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -113,7 +114,7 @@ struct Session::Impl {
     Thought             fill(const Method & method, const std::vector<Prompt> & prompts, const ThinkingPlan & plan,
                              const StepCallback & on_step);
     std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options,
-                             const TokenCallback & on_token);
+                             const TokenCallback & on_token = {}, const ReasoningCallback & on_reasoning = {});
 };
 
 Session::Session(std::shared_ptr<const Engine> engine, const SessionOptions & options)
@@ -149,11 +150,12 @@ Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tok
 }
 
 std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answer> blanks,
-                                        const GenerateOptions & wanted, const TokenCallback & on_token) {
+                                        const GenerateOptions & wanted, const TokenCallback & on_token,
+                                        const ReasoningCallback & on_reasoning) {
     AnswerLoop loop(
         context, engine->tokenizer(), engine->config().n_vocab, [&]() { engine->fail_not_finite(); },
         [&]() { return cancelled.load(); });
-    return loop.run(filled, std::move(blanks), wanted, on_token);
+    return loop.run(filled, std::move(blanks), wanted, on_token, on_reasoning);
 }
 
 ThinkingPlan Session::Impl::plan(const Method & method, const GenerateOptions & wanted) const {
@@ -203,21 +205,25 @@ Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & p
 }
 
 Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
-                         const TokenCallback & on_token, const StepCallback & on_step) {
+                         const TokenCallback & on_token, const StepCallback & on_step,
+                         const ReasoningCallback & on_reasoning) {
     const Method &     method = impl_->engine->method(options.method);
     const ThinkingPlan plan   = impl_->plan(method, options);
     check_request(method, impl_->context, { prompt }, plan.n_most);
     check_sampling(options.sampling);
     impl_->cancelled = false;
 
-    const int n_kept = impl_->context.cache().restore(0, n_worth_keeping(impl_->cached, prompt, impl_->options.bucket));
+    const int n_worth = n_worth_keeping(impl_->cached, prompt, impl_->options.bucket);
+    Prompt    whole{ prompt, 0, impl_->context.cache().restore(0, n_worth) };
     impl_->cached.clear(); // until the rows stand
     Answer          answer = impl_->blank_answer(method, plan.n_most, prompt);
     Stopwatch       watch;
     Thought         thought;
     ClearUnlessDone rows(impl_->context);
     try {
-        thought = impl_->fill(method, { { prompt, 0, n_kept } }, plan, on_step);
+        const int n_applied = read_lasting(impl_->context, whole, options.n_lasting);
+        thought             = impl_->fill(method, { whole }, plan, on_step);
+        thought.filled.layer_applications += n_applied;
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -229,8 +235,8 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     const bool goes_on = method.n_extra_rows(answer.n_steps) == 0; // the answer follows the prompt
     impl_->context.cache().keep(0, int(prompt.size()), goes_on ? Hold::tip : Hold::anchor);
     answer.timings.prompt_ms = watch.elapsed_ms();
-    answer                   = impl_->grow(thought.filled, { std::move(answer) }, options, on_token).front();
-    impl_->cached            = prompt;
+    answer        = impl_->grow(thought.filled, { std::move(answer) }, options, on_token, on_reasoning).front();
+    impl_->cached = prompt;
     if (goes_on) {
         // The last token was drawn but never computed.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
@@ -261,7 +267,7 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
         blanks.push_back(impl_->blank_answer(method, thought.n_steps[i], prompts[i]));
     }
     share_prompt_ms(blanks, watch.elapsed_ms());
-    std::vector<Answer> answers = impl_->grow(thought.filled, std::move(blanks), options, {});
+    std::vector<Answer> answers = impl_->grow(thought.filled, std::move(blanks), options);
     for (size_t i = 0; i < answers.size(); i++) {
         answers[i].layer_applications = thought.layer_applications[i];
     }
@@ -296,7 +302,7 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
             blanks.back().settled = filled.settled.empty() ? -1.0f : filled.settled[i];
         }
         share_prompt_ms(blanks, watch.elapsed_ms());
-        all.push_back(impl_->grow(filled, std::move(blanks), options, {}));
+        all.push_back(impl_->grow(filled, std::move(blanks), options));
         watch.restart();
     });
     rows.done();

@@ -4,6 +4,7 @@
 
 #include "infer/engine.h"
 #include "infer/sampler.h"
+#include "text/reasoning.h"
 
 #include <atomic>
 #include <cstdint>
@@ -36,9 +37,13 @@ struct GenerateOptions {
     float                    settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
     int                      n_predict = -1; // new tokens at most; -1: until the context is full
     SamplingOptions          sampling;
-    bool                     ignore_end = false; // go on to n_predict whatever comes, for measuring
-    std::vector<std::string> stop;               // the answer ends before the first of these
-    int                      n_logprobs = -1; // keep the probability of each token and of so many best ones; -1: none
+    bool                     ignore_end = false;               // go on to n_predict whatever comes, for measuring
+    std::vector<std::string> stop;                             // the answer ends before the first of these
+    ReasoningStart           reasoning = ReasoningStart::none; // how a visible chain of thought begins
+    // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody knows.
+    // Recurrent layers keep their state there.
+    int n_lasting  = 0;
+    int n_logprobs = -1; // keep the probability of each token and of so many best ones; -1: none
 };
 
 struct Timings {
@@ -60,6 +65,8 @@ const char * finish_reason_name(FinishReason reason);
 
 struct Answer {
     std::string          text;
+    std::string          reasoning;          // the visible chain of thought before it, and ...
+    int                  n_reasoning = 0;    // ... how many of the tokens it took, its marks included
     std::vector<int32_t> tokens;             // as generated, the end token included when it came
     float                settled       = -1; // of the last latent step where steps were looked at, see method/method.h
     int                  n_prompt      = 0;
@@ -74,6 +81,9 @@ struct Answer {
 
 // Called with each piece of text that is whole in UTF-8 (may be empty) and the token that completed it. False stops.
 using TokenCallback = std::function<bool(std::string_view text, int32_t token)>;
+
+// Called with each piece of the visible chain of thought.
+using ReasoningCallback = std::function<void(std::string_view text)>;
 
 // A row of the latent trace: what `run --trace` writes.
 struct TokenScore {
@@ -114,7 +124,8 @@ class Session {
     // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
     // on_step: the steps are then taken one by one; needs a latent method.
     Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
-                    const TokenCallback & on_token = {}, const StepCallback & on_step = {});
+                    const TokenCallback & on_token = {}, const StepCallback & on_step = {},
+                    const ReasoningCallback & on_reasoning = {});
 
     // Answers several prompts side by side, at most options().n_streams; a row of one never sees another's.
     std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts,

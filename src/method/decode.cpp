@@ -21,7 +21,8 @@ struct TokenGraph : BuiltGraph {
 std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
     std::string key = kind;
     for (const Stretch & s : stretches) {
-        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv);
+        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv) +
+               (s.row > 0 ? "" : "!"); // at its beginning a sequence has no state to go on from
     }
     return key;
 }
@@ -102,6 +103,18 @@ int prefill_chunks(Context & context, const Prompt & prompt, int & applications)
         done += n_batch;
     }
     return done;
+}
+
+int read_lasting(Context & context, Prompt & prompt, int n_lasting) {
+    if (!context.cache().is_recurrent() || n_lasting <= prompt.n_kept || n_lasting >= int(prompt.tokens.size())) {
+        return 0;
+    }
+    int          applications = 0;
+    const Prompt part{ Tokens(prompt.tokens.begin(), prompt.tokens.begin() + n_lasting), prompt.stream, prompt.n_kept };
+    prefill(context, { part }, applications);
+    context.cache().keep(prompt.stream, n_lasting, Hold::tip);
+    prompt.n_kept = n_lasting;
+    return applications;
 }
 
 std::vector<std::vector<float>> prefill(Context & context, const std::vector<Prompt> & prompts, int & applications) {

@@ -13,6 +13,11 @@ std::vector<std::vector<float>> prefill(Context & context, const std::vector<Pro
 // Returns how many tokens of the prompt are done, the kept ones included.
 int prefill_chunks(Context & context, const Prompt & prompt, int & applications);
 
+// Where layers have a recurrent state: reads the prompt up to its token n_lasting, from which the next prompt will differ, and
+// keeps the state there. Moves prompt.n_kept on; nothing to do elsewhere, or when that much is kept already. Returns the
+// sequential layer applications.
+int read_lasting(Context & context, Prompt & prompt, int n_lasting);
+
 struct NextToken {
     int     stream;
     int     row; // the place the token takes

@@ -16,7 +16,7 @@ std::string Placement::key(const char * kind, int n_steps) const {
     std::string text = std::string(kind) + std::to_string(n_steps);
     for (const Stretch & s : prompts) {
         text += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv) +
-                (s.n_real < s.count ? "p" : "");
+                (s.n_real < s.count ? "p" : "") + (s.row > 0 ? "" : "!"); // see key_of() in decode.cpp
     }
     return text;
 }

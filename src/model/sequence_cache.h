@@ -25,6 +25,7 @@ class SequenceCache : public SequenceState {
     // Going back to an earlier place of a sequence. Keys and values can at any place; a recurrent layer only where its state was
     // put aside: keep() does so for what the sequence left up to `place`, where `hold` stands. restore() goes back to the newest place
     // at or before `place` that can be gone back to and returns it (0: the beginning); what lies behind `place` is forgotten.
+    bool is_recurrent() const { return n_recurrent_ > 0; } // some layer is
     void keep(int stream, int place, Hold hold);
     int  restore(int stream, int place);
 

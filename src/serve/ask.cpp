@@ -68,7 +68,11 @@ void read_latent(const Service & service, Ask & ask, const Fields & fields) {
         if (!known) {
             fields.fail("reasoning_effort", "expected none, minimal, low, medium, high, xhigh or max");
         }
-        if (method.max_steps() == 0 && !cot) {
+        const bool aloud = service.chat && service.chat->format().thinks();
+        if (aloud && *effort == "none") {
+            ask.thinking = Thinking::off;
+        }
+        if (method.max_steps() == 0 && !cot && !aloud) {
             ask.warnings.push_back("reasoning_effort: this model takes no latent steps");
         }
     }
@@ -81,6 +85,21 @@ void read_latent(const Service & service, Ask & ask, const Fields & fields) {
     if (ask.job->traces && method.max_steps() == 0) {
         ask.warnings.push_back("latent_trace: there are no latent steps to show");
         ask.job->traces = false;
+    }
+}
+
+// Fields of llama.cpp's server for a chain of thought that is written out.
+void read_thinking(Ask & ask, const Fields & fields) {
+    if (const auto wanted = fields.object("chat_template_kwargs")) {
+        if (const auto thinks = wanted->boolean("enable_thinking")) {
+            ask.thinking = *thinks ? Thinking::on : Thinking::off;
+        }
+    }
+    if (const auto format = fields.text("reasoning_format")) {
+        if (*format != "none" && *format != "auto" && *format != "deepseek") {
+            fields.fail("reasoning_format", "expected auto, deepseek or none");
+        }
+        ask.tells_apart = *format != "none";
     }
 }
 
@@ -99,6 +118,9 @@ std::string content_text(const Fields & message) {
     for (const Json & one : *content) {
         const Fields      part(one, "content.");
         const std::string type = part.text("type").value_or("text");
+        if (type == "thinking" || type == "redacted_thinking") {
+            continue; // what was thought before earlier answers is left out of the history
+        }
         if (type != "text" && type != "input_text" && type != "output_text") {
             part.fail("type", "only text is understood");
         }
@@ -137,6 +159,7 @@ Ask read_ask(const Service & service, const Fields & fields) {
     refuse_fields(fields, { "frequency_penalty", "presence_penalty", "logit_bias", "tools", "functions", "audio" });
     read_sampling(service, ask, fields);
     read_latent(service, ask, fields);
+    read_thinking(ask, fields);
     job.generate.stop       = fields.texts("stop", kMostStops, kLongestStop);
     job.generate.ignore_end = fields.boolean("ignore_eos").value_or(false);
     job.n_answers           = int(fields.integer("n", 1, kMostAnswers).value_or(1));
@@ -158,12 +181,18 @@ std::vector<ChatMessage> read_messages(const Fields & fields, const std::string 
     std::vector<ChatMessage> messages;
     for (const Json & one : *list) {
         const Fields message(one, name + "[" + std::to_string(messages.size()) + "].");
-        std::string  role = message.text("role").value_or("");
-        role              = role == "developer" ? "system" : role;
+        if (message.text("type").value_or("") == "reasoning") {
+            continue;
+        }
+        std::string role = message.text("role").value_or("");
+        role             = role == "developer" ? "system" : role;
         if (role != "system" && role != "user" && role != "assistant") {
             message.fail("role", "expected system, user or assistant");
         }
-        messages.push_back({ role, content_text(message) });
+        messages.push_back({ role, content_text(message), message.text("reasoning_content").value_or("") });
+    }
+    if (messages.empty()) {
+        fields.fail(name, "expected a list of messages");
     }
     return messages;
 }
@@ -174,7 +203,11 @@ void set_text_prompt(const Service & service, Ask & ask, const std::string & tex
 
 void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages) {
     if (service.chat) {
-        ask.job->prompt = service.chat->encode(messages);
+        const ChatTemplate chat = ask.thinking ? service.chat->with(*ask.thinking) : *service.chat;
+        Job &              job  = *ask.job;
+        job.prompt              = chat.encode(messages);
+        job.generate.reasoning  = ask.tells_apart ? chat.reasoning_start() : ReasoningStart::none;
+        job.generate.n_lasting  = chat.rewrites_answer(true) ? int(job.prompt.size()) - chat.n_generation_prompt() : 0;
         return;
     }
     if (!service.no_chat.empty()) {

@@ -11,6 +11,8 @@ struct Ask {
     bool                     stream        = false;
     bool                     include_usage = false; // in a stream, as a last chunk
     std::vector<std::string> warnings;              // what was asked for and is ignored
+    std::optional<Thinking>  thinking;              // visible, other than by the server's default
+    bool                     tells_apart = true;    // the visible chain of thought from the answer
 };
 
 // Sampling, limits, latent steps, stop strings, n, streaming. Throws RequestError naming the field.

@@ -24,6 +24,7 @@ struct TextEvent {
     int                       index;
     std::string               text; // whole in UTF-8, may be empty
     std::vector<TokenLogprob> logprobs;
+    std::string               reasoning; // what the visible chain of thought gained instead
 };
 struct DoneEvent {
     int    index;

@@ -44,18 +44,19 @@ std::string sse(const std::string & event, const OrderedJson & data) {
 }
 
 OrderedJson usage_json(const Outcome & outcome) {
-    int64_t n_prompt = 0, n_kept = 0, n_written = 0, n_steps = 0;
+    int64_t n_prompt = 0, n_kept = 0, n_written = 0, n_steps = 0, n_reasoning = 0;
     for (const auto & [index, done] : outcome.answers) {
         n_prompt = done.answer.n_prompt; // counted once, however many answers
         n_kept   = std::max<int64_t>(n_kept, done.n_kept);
         n_written += int64_t(done.answer.tokens.size());
+        n_reasoning += done.answer.n_reasoning;
         n_steps = done.answer.n_steps;
     }
     return { { "prompt_tokens", n_prompt },
              { "completion_tokens", n_written },
              { "total_tokens", n_prompt + n_written },
              { "prompt_tokens_details", { { "cached_tokens", n_kept } } },
-             { "completion_tokens_details", { { "reasoning_tokens", 0 } } },
+             { "completion_tokens_details", { { "reasoning_tokens", n_reasoning } } },
              { "latent_steps", n_steps } };
 }
 

@@ -30,11 +30,12 @@ OrderedJson MessagesReply::message() const {
 OrderedJson MessagesReply::whole(const Outcome & outcome) {
     const DoneEvent & done = outcome.answers.begin()->second;
     OrderedJson       body = message();
-    if (!outcome.steps.empty()) {
-        std::string words;
-        for (const TraceStep & step : outcome.steps) {
-            words += step.t > 0 ? step_word(step) + "\n" : "";
-        }
+    std::string       words;
+    for (const TraceStep & step : outcome.steps) {
+        words += step.t > 0 ? step_word(step) + "\n" : "";
+    }
+    words += done.answer.reasoning;
+    if (!outcome.steps.empty() || !words.empty()) {
         body["content"].push_back({ { "type", "thinking" }, { "thinking", words }, { "signature", "" } });
     }
     body["content"].push_back({ { "type", "text" }, { "text", done.answer.text } });
@@ -82,22 +83,25 @@ std::string MessagesReply::on(const LatentEvent & event) {
     if (event.step.t == 0) {
         return "";
     }
+    return thought(step_word(event.step) + "\n");
+}
+
+std::string MessagesReply::thought(const std::string & text) {
     const std::string opened = open("thinking");
-    return opened +
-           sse("content_block_delta",
-               { { "type", "content_block_delta" },
-                 { "index", index_ },
-                 { "delta", { { "type", "thinking_delta" }, { "thinking", step_word(event.step) + "\n" } } } });
+    return opened + sse("content_block_delta", { { "type", "content_block_delta" },
+                                                 { "index", index_ },
+                                                 { "delta", { { "type", "thinking_delta" }, { "thinking", text } } } });
 }
 
 std::string MessagesReply::on(const TextEvent & event) {
-    const std::string opened = open("text");
+    std::string out = event.reasoning.empty() ? "" : thought(event.reasoning);
     if (event.text.empty()) {
-        return opened;
+        return out;
     }
-    return opened + sse("content_block_delta", { { "type", "content_block_delta" },
-                                                 { "index", index_ },
-                                                 { "delta", { { "type", "text_delta" }, { "text", event.text } } } });
+    out += open("text");
+    return out + sse("content_block_delta", { { "type", "content_block_delta" },
+                                              { "index", index_ },
+                                              { "delta", { { "type", "text_delta" }, { "text", event.text } } } });
 }
 
 std::string MessagesReply::on(const DoneEvent & event) {

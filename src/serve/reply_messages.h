@@ -22,6 +22,7 @@ class MessagesReply : public Reply {
     OrderedJson message() const;
     std::string open(const char * type); // closes the block that is open
     std::string close();
+    std::string thought(const std::string & text);
 
     std::string open_;       // type of the open block
     int         index_ = -1; // of the open block

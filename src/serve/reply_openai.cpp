@@ -65,8 +65,8 @@ OrderedJson OpenAiReply::whole(const Outcome & outcome) {
         OrderedJson choice = { { "index", index } };
         if (chat()) {
             choice["message"] = { { "role", "assistant" }, { "content", done.answer.text }, { "refusal", nullptr } };
-            if (!words.empty()) {
-                choice["message"]["reasoning_content"] = words;
+            if (const std::string reasoning = words + done.answer.reasoning; !reasoning.empty()) {
+                choice["message"]["reasoning_content"] = reasoning;
             }
         } else {
             choice["text"] = done.answer.text;
@@ -132,13 +132,20 @@ std::string OpenAiReply::on(const LatentEvent & event) {
 }
 
 std::string OpenAiReply::on(const TextEvent & event) {
-    if (event.text.empty() && event.logprobs.empty()) {
+    if (event.text.empty() && event.reasoning.empty() && event.logprobs.empty()) {
         return "";
     }
     size_t &    offset   = n_chars_[event.index];
     OrderedJson logprobs = event.logprobs.empty() ? OrderedJson(nullptr) : logprobs_json({ event.logprobs }, offset);
     offset += event.text.size();
-    return sse(chunk(event.index, { { "content", event.text } }, nullptr, std::move(logprobs)));
+    OrderedJson delta = OrderedJson::object();
+    if (!event.reasoning.empty()) {
+        delta["reasoning_content"] = event.reasoning;
+    }
+    if (!event.text.empty() || event.reasoning.empty()) {
+        delta["content"] = event.text;
+    }
+    return sse(chunk(event.index, std::move(delta), nullptr, std::move(logprobs)));
 }
 
 std::string OpenAiReply::on(const DoneEvent & event) {

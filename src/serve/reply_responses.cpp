@@ -43,6 +43,17 @@ OrderedJson ResponsesReply::message(const char * status, const std::string & tex
              { "content", std::move(content) } };
 }
 
+OrderedJson ResponsesReply::reasoning(const std::string & text) const {
+    OrderedJson content = OrderedJson::array();
+    if (!text.empty()) {
+        content.push_back({ { "type", "reasoning_text" }, { "text", text } });
+    }
+    return { { "type", "reasoning" },
+             { "id", reasoning_id_ },
+             { "summary", OrderedJson::array() },
+             { "content", std::move(content) } };
+}
+
 OrderedJson ResponsesReply::whole(const Outcome & outcome) {
     const DoneEvent & done = outcome.answers.begin()->second;
     const bool        cut  = done.answer.finish_reason == FinishReason::length;
@@ -59,12 +70,15 @@ OrderedJson ResponsesReply::whole(const Outcome & outcome) {
                                    { "id", random_id("rs_") },
                                    { "summary", { { { "type", "summary_text" }, { "text", words } } } } });
     }
+    if (!done.answer.reasoning.empty()) {
+        body["output"].push_back(reasoning(done.answer.reasoning));
+    }
     body["output"].push_back(message("completed", done.answer.text));
     const size_t n  = done.answer.tokens.size();
     body["usage"]   = { { "input_tokens", done.answer.n_prompt },
                         { "input_tokens_details", { { "cached_tokens", done.n_kept } } },
                         { "output_tokens", n },
-                        { "output_tokens_details", { { "reasoning_tokens", 0 } } },
+                        { "output_tokens_details", { { "reasoning_tokens", done.answer.n_reasoning } } },
                         { "total_tokens", size_t(done.answer.n_prompt) + n },
                         { "latent_steps", done.answer.n_steps } };
     body["timings"] = timings_json(done);
@@ -80,43 +94,80 @@ std::string ResponsesReply::event(const char * type, OrderedJson fields) {
     return sse(type, data);
 }
 
+OrderedJson ResponsesReply::place(const std::string & item) const {
+    return { { "item_id", item }, { "output_index", n_items_ }, { "content_index", 0 } };
+}
+
 std::string ResponsesReply::started() {
-    const OrderedJson place = { { "item_id", message_id_ }, { "output_index", 0 }, { "content_index", 0 } };
-    OrderedJson       added = place;
-    added["part"]           = part("");
-    std::string out         = event("response.created", { { "response", response("in_progress") } });
-    out += event("response.in_progress", { { "response", response("in_progress") } });
-    out += event("response.output_item.added", { { "output_index", 0 }, { "item", message("in_progress", "") } });
-    out += event("response.content_part.added", std::move(added));
+    std::string out = event("response.created", { { "response", response("in_progress") } });
+    return out + event("response.in_progress", { { "response", response("in_progress") } });
+}
+
+std::string ResponsesReply::reason(const std::string & text) {
+    std::string out;
+    if (!reasons_) {
+        out      = event("response.output_item.added", { { "output_index", n_items_ }, { "item", reasoning("") } });
+        reasons_ = true;
+    }
+    reasoned_ += text;
+    OrderedJson delta = place(reasoning_id_);
+    delta["delta"]    = text;
+    return out + event("response.reasoning_text.delta", std::move(delta));
+}
+
+std::string ResponsesReply::end_reasoning() {
+    if (!reasons_) {
+        return "";
+    }
+    OrderedJson whole_text = place(reasoning_id_);
+    whole_text["text"]     = reasoned_;
+    std::string out        = event("response.reasoning_text.done", std::move(whole_text));
+    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", reasoning(reasoned_) } });
+    reasons_ = false;
+    n_items_++;
     return out;
 }
 
-std::string ResponsesReply::on(const TextEvent & text) {
-    if (text.text.empty()) {
+std::string ResponsesReply::open_message() {
+    if (writes_) {
         return "";
     }
-    return event("response.output_text.delta", { { "item_id", message_id_ },
-                                                 { "output_index", 0 },
-                                                 { "content_index", 0 },
-                                                 { "delta", text.text },
-                                                 { "logprobs", OrderedJson::array() } });
+    std::string out = end_reasoning();
+    writes_         = true;
+    out +=
+        event("response.output_item.added", { { "output_index", n_items_ }, { "item", message("in_progress", "") } });
+    OrderedJson added = place(message_id_);
+    added["part"]     = part("");
+    return out + event("response.content_part.added", std::move(added));
+}
+
+std::string ResponsesReply::on(const TextEvent & text) {
+    std::string out = text.reasoning.empty() ? "" : reason(text.reasoning);
+    if (text.text.empty()) {
+        return out;
+    }
+    out += open_message();
+    OrderedJson delta = place(message_id_);
+    delta["delta"]    = text.text;
+    delta["logprobs"] = OrderedJson::array();
+    return out + event("response.output_text.delta", std::move(delta));
 }
 
 std::string ResponsesReply::on(const DoneEvent & done) {
     const std::string & text       = done.answer.text;
-    const OrderedJson   place      = { { "item_id", message_id_ }, { "output_index", 0 }, { "content_index", 0 } };
-    OrderedJson         whole_text = place, whole_part = place;
+    std::string         out        = open_message();
+    OrderedJson         whole_text = place(message_id_), whole_part = place(message_id_);
     whole_text["text"]     = text;
     whole_text["logprobs"] = OrderedJson::array();
     whole_part["part"]     = part(text);
-    std::string out        = event("response.output_text.done", std::move(whole_text));
+    out += event("response.output_text.done", std::move(whole_text));
     out += event("response.content_part.done", std::move(whole_part));
-    out += event("response.output_item.done", { { "output_index", 0 }, { "item", message("completed", text) } });
+    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", message("completed", text) } });
     return out;
 }
 
 std::string ResponsesReply::ended(const Outcome & outcome) {
-    Outcome answers; // the stream told of one item, the message
+    Outcome answers; // the stream told of no latent steps
     answers.answers        = outcome.answers;
     const OrderedJson body = whole(answers);
     return event(body["status"] == "completed" ? "response.completed" : "response.incomplete",

@@ -1,4 +1,4 @@
-// /v1/responses as OpenAI describes it, for one answer of text.
+// /v1/responses as OpenAI describes it, for one answer of text; a visible chain of thought is an item before it.
 #pragma once
 
 #include "serve/reply.h"
@@ -7,7 +7,8 @@ namespace penelope {
 
 class ResponsesReply : public Reply {
   public:
-    explicit ResponsesReply(ReplyFacts facts) : Reply(std::move(facts)), message_id_(random_id("msg_")) {}
+    explicit ResponsesReply(ReplyFacts facts)
+        : Reply(std::move(facts)), message_id_(random_id("msg_")), reasoning_id_(random_id("rs_")) {}
 
     OrderedJson whole(const Outcome & outcome) override;
     std::string started() override;
@@ -19,9 +20,17 @@ class ResponsesReply : public Reply {
   private:
     OrderedJson response(const char * status) const;
     OrderedJson message(const char * status, const std::string & text) const;
+    OrderedJson reasoning(const std::string & text) const; // the item
     std::string event(const char * type, OrderedJson fields);
+    OrderedJson place(const std::string & item) const; // of a part of the item that is open
+    std::string reason(const std::string & text);
+    std::string end_reasoning();
+    std::string open_message(); // if it is not open yet
 
-    std::string message_id_;
+    std::string message_id_, reasoning_id_;
+    std::string reasoned_;                         // so far
+    int         n_items_ = 0;                      // that are complete
+    bool        reasons_ = false, writes_ = false; // which item is open
     int         n_events_ = 0;
 };
 

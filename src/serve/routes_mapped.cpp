@@ -54,6 +54,9 @@ Ask read_anthropic(Service & service, const Fields & fields) {
         }
         if (thinking->text("type").value_or("") == "disabled" && !fields.has("latent_steps")) {
             ask.job->generate.n_steps = 0;
+            if (service.chat && service.chat->format().thinks()) {
+                ask.thinking = Thinking::off;
+            }
         }
     }
     set_chat_prompt(service, ask, anthropic_messages(fields));

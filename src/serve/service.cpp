@@ -14,8 +14,11 @@ Service::Service(Worker & the_worker, Metrics & the_metrics, const ServiceOption
     const Wording * wording = engine().wording();
     if (wording == nullptr || wording->prompt_template == chat_prompt_template) {
         try {
-            chat.emplace(engine().tokenizer());
+            chat.emplace(engine().tokenizer(), options.thinking);
         } catch (const Error & error) {
+            if (error.kind == ErrorKind::usage) {
+                throw; // it was asked to think, or not to, and cannot
+            }
             no_chat = error.message();
         }
     }

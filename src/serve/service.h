@@ -10,7 +10,8 @@
 namespace penelope {
 
 struct ServiceOptions {
-    GenerateOptions          defaults;           // of requests that do not say
+    GenerateOptions          defaults; // of requests that do not say
+    Thinking                 thinking   = Thinking::automatic;
     bool                     insist     = false; // visible steps of a LoRA that was not found to write them
     bool                     seed_given = false; // else requests that sample draw a seed of their own
     std::chrono::seconds     time{ 600 };        // an answer may take

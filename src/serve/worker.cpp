@@ -157,7 +157,7 @@ void Worker::admit() {
         };
         const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
         Slot &    taken = slot(best);
-        taken.n_kept = taken.n_read = worth(best).first;
+        taken.n_kept = taken.n_read = context_.cache().restore(best, worth(best).first);
         taken.task                  = std::move(task);
         taken.prompt_ms = taken.latent_ms = 0;
         taken.thinking                    = false;
@@ -199,8 +199,8 @@ void Worker::read_round() {
         if (!s.busy() || s.thinking || s.growing) {
             continue;
         }
-        if (int(s.task.job->prompt.size()) - s.n_read > options().n_batch) {
-            read_chunk(i);
+        if (const int n = n_chunk(s)) {
+            read_chunk(i, n);
         } else {
             ready[s.task.job->generate.method].push_back(i);
         }
@@ -210,10 +210,20 @@ void Worker::read_round() {
     }
 }
 
-void Worker::read_chunk(int stream) {
+// Rows to read before the rest of the prompt, 0 when it can be read at once. A recurrent state is kept where the next prompt of
+// the conversation will differ.
+int Worker::n_chunk(const Slot & s) {
+    const int n_prompt = int(s.task.job->prompt.size()), n_lasting = s.task.job->generate.n_lasting;
+    if (context_.cache().is_recurrent() && n_lasting > s.n_read && n_lasting < n_prompt) {
+        return std::min(n_lasting - s.n_read, options().n_batch);
+    }
+    return n_prompt - s.n_read > options().n_batch ? options().n_batch : 0;
+}
+
+void Worker::read_chunk(int stream, int n) {
     Slot &     s      = slot(stream);
     const auto begin  = s.task.job->prompt.begin();
-    const int  n_next = s.n_read + options().n_batch;
+    const int  n_next = s.n_read + n;
     s.cached.clear();
     const bool good = attempt({ stream }, &Slot::prompt_ms, [&] {
         int applications = 0;
@@ -222,6 +232,9 @@ void Worker::read_chunk(int stream) {
     if (good) {
         s.n_read = n_next;
         s.cached.assign(begin, begin + n_next);
+        if (n_next == s.task.job->generate.n_lasting) {
+            context_.cache().keep(stream, n_next, Hold::tip);
+        }
     }
 }
 
@@ -234,6 +247,7 @@ void Worker::start(const Streams & streams) {
         Slot & s   = slot(stream);
         s.thinking = true;
         s.cached   = s.task.job->prompt;
+        context_.cache().keep(stream, int(s.cached.size()), Hold::anchor);
         s.seen.clear();
         look(stream, steps);
     }
@@ -297,6 +311,7 @@ void Worker::fill(const Streams & streams) {
                 [&] { filled = method_of(streams[0]).fill(context_, prompts_of(streams), 0); })) {
         for (int stream : streams) {
             slot(stream).cached = slot(stream).task.job->prompt;
+            context_.cache().keep(stream, int(slot(stream).cached.size()), Hold::tip);
         }
         begin_answers(streams, filled);
     }
@@ -357,7 +372,7 @@ void Worker::take(int stream, const std::vector<float> & logits) {
     Slot & s = slot(stream);
     try {
         const std::string text = s.growing->take(logits.data());
-        TextEvent         event{ s.task.index, text, {} };
+        TextEvent         event{ s.task.index, text, {}, s.growing->new_reasoning() };
         if (!s.growing->answer().logprobs.empty()) {
             event.logprobs = s.growing->answer().logprobs.back();
         }
@@ -380,6 +395,7 @@ void Worker::finish(int stream) {
     if (engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
         // The last token was drawn but never computed.
         s.cached.insert(s.cached.end(), answer.tokens.begin(), answer.tokens.end() - 1);
+        context_.cache().keep(stream, int(s.cached.size()), Hold::tip);
     }
     metrics_.answers++;
     s.task.job->report(DoneEvent{ s.task.index, std::move(answer), s.n_kept, s.latent_ms });

@@ -62,7 +62,8 @@ class Worker {
     void drop_gone();
     void admit();
     void read_round();
-    void read_chunk(int stream);
+    int  n_chunk(const Slot & s);
+    void read_chunk(int stream, int n);
     void start(const Streams & streams);
     void think_round();
     void look(int stream, LatentSteps & steps);

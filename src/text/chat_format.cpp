@@ -1,6 +1,7 @@
 #include "text/chat_format.h"
 
 #include "base/error.h"
+#include "text/reasoning.h"
 #include "text/regex.h"
 #include "text/utf8.h"
 
@@ -52,19 +53,16 @@ std::string unescape(std::string_view text) {
     return out;
 }
 
-// Runs the part of a template that writes the generation prompt, with nothing but add_generation_prompt defined: text,
-// string literals, and conditions on enable_thinking.
+// Runs the part of a template that writes the generation prompt, with nothing but add_generation_prompt and perhaps
+// enable_thinking defined: text, string literals, and conditions on enable_thinking.
 class GenerationPrompt {
   public:
     // text: what follows `{% if add_generation_prompt %}`.
-    static std::string run(std::string_view text, bool strips) { return GenerationPrompt(text, strips).run(); }
-
-  private:
-    GenerationPrompt(std::string_view text, bool strips) : rest_(text), strips_(strips) {}
+    GenerationPrompt(std::string_view text, bool strips, std::optional<bool> enable_thinking)
+        : rest_(text), strips_(strips), enable_thinking_(enable_thinking) {}
 
     std::string run() {
-        const std::string_view never = "if enable_thinking is defined and enable_thinking is ";
-        int                    depth = 1, skipping = 0; // skipping: the depth of the branch not taken, 0 for none
+        int depth = 1, skipping = 0; // skipping: the depth of the branch not taken, 0 for none
         while (true) {
             const size_t tag = rest_.find('{');
             if (tag == std::string_view::npos || tag + 2 > rest_.size()) {
@@ -98,13 +96,25 @@ class GenerationPrompt {
                 skipping = skipping > depth ? 0 : skipping;
             } else if (inside == "else" && depth > 1) {
                 skipping = skipping == depth ? 0 : skipping ? skipping : depth;
-            } else if (inside.substr(0, never.size()) == never) {
-                depth++;
-                skipping = skipping ? skipping : depth;
             } else {
-                refuse("unknown condition in the generation prompt");
+                const bool taken = holds(inside);
+                depth++;
+                skipping = skipping ? skipping : taken ? 0 : depth;
             }
         }
+    }
+
+  private:
+    bool holds(std::string_view condition) const {
+        const std::string_view asks = "if enable_thinking is defined and enable_thinking is ";
+        if (condition.substr(0, asks.size()) != asks) {
+            refuse("unknown condition in the generation prompt");
+        }
+        const std::string_view value = condition.substr(asks.size());
+        if (value != "false" && value != "true") {
+            refuse("unknown condition in the generation prompt");
+        }
+        return enable_thinking_ == (value == "true");
     }
 
     // Jinja with trim_blocks and lstrip_blocks, as chat templates are run.
@@ -146,14 +156,16 @@ class GenerationPrompt {
         }
     }
 
-    std::string_view rest_;
-    std::string      out_;
-    bool             strips_;             // the tag before ends in -
-    bool             after_block_ = true; // it was {% %}
+    std::string_view    rest_;
+    std::string         out_;
+    bool                strips_;             // the tag before ends in -
+    bool                after_block_ = true; // it was {% %}
+    std::optional<bool> enable_thinking_;    // none: not defined
 };
 
 // What the generation prompt adds to the header that starts an answer.
-std::string generation_suffix(std::string_view jinja, std::string_view header) {
+std::string generation_suffix(std::string_view jinja, std::string_view header,
+                              std::optional<bool> enable_thinking = std::nullopt) {
     const Regex   condition(R"(\{%-?\s*if add_generation_prompt\s*(-?)%\})");
     Regex::Search search(condition);
     size_t        begin  = 0;
@@ -168,11 +180,19 @@ std::string generation_suffix(std::string_view jinja, std::string_view header) {
         }
         return "";
     }
-    const std::string prompt = GenerationPrompt::run(jinja.substr(begin), strips);
+    const std::string prompt = GenerationPrompt(jinja.substr(begin), strips, enable_thinking).run();
     if (prompt.substr(0, header.size()) != header) {
         refuse("the generation prompt does not start with the header of an answer");
     }
     return prompt.substr(header.size());
+}
+
+void recognise_generation_prompt(std::string_view jinja, std::string_view header, ChatFormat & format) {
+    format.generation_suffix  = generation_suffix(jinja, header);
+    const std::string without = generation_suffix(jinja, header, false);
+    if (without != format.generation_suffix) {
+        format.suffix_without_thinking = without;
+    }
 }
 
 // Looks at every place that writes a system message's header.
@@ -217,6 +237,10 @@ void recognise_llama3_system(std::string_view jinja, ChatFormat & format) {
 
 } // namespace
 
+bool ChatFormat::thinks() const {
+    return drops_reasoning || suffix_without_thinking || contains(generation_suffix, think_begin);
+}
+
 ChatFormat recognise_chat_format(std::string_view template_text) {
     if (template_text.empty()) {
         throw Error(ErrorKind::unsupported, "chat template: the model has none",
@@ -237,17 +261,17 @@ ChatFormat recognise_chat_format(std::string_view template_text) {
     if (matches(gap_after, jinja)) {
         refuse("it has empty lines between turns");
     } else if (matches(chatml_turn, jinja)) {
-        format.family            = ChatFamily::chatml;
-        format.generation_suffix = generation_suffix(jinja, "<|im_start|>assistant\n");
+        format.family = ChatFamily::chatml;
+        recognise_generation_prompt(jinja, "<|im_start|>assistant\n", format);
         recognise_chatml_system(jinja, format);
     } else if (matches(llama3_turn, jinja)) {
-        format.family            = ChatFamily::llama3;
-        format.generation_suffix = generation_suffix(jinja, "<|start_header_id|>assistant<|end_header_id|>\n\n");
+        format.family = ChatFamily::llama3;
+        recognise_generation_prompt(jinja, "<|start_header_id|>assistant<|end_header_id|>\n\n", format);
         recognise_llama3_system(jinja, format);
     } else {
         refuse("it is of no known family");
     }
-    format.drops_reasoning = contains(jinja, ".split('</think>')[-1]");
+    format.drops_reasoning = matches(Regex(R"(\.split\('</think>'\)(?:\[-1\]|\s*\|\s*last\b))"), jinja);
     format.wraps_reasoning = contains(jinja, "\n<think>\n' + reasoning_content");
     if (format.wraps_reasoning && !contains(jinja, "+ '\n</think>\n\n' + content")) {
         refuse("it writes the model's reasoning in a way that is not known");

@@ -21,8 +21,13 @@ struct ChatFormat {
     std::optional<std::string> default_system;    // content of a system message put before a conversation without one
     std::optional<std::string> system_preface;    // put in front of the system message, which then always exists
     std::string                generation_suffix; // after the assistant's header in the generation prompt
+    std::optional<std::string>
+         suffix_without_thinking; // the same with enable_thinking = false, where the template asks
     bool drops_reasoning = false; // of answers before the last question, what is before </think> is left out
     bool wraps_reasoning = false; // answers after the last question get a <think> block even if they have none
+
+    // The model writes a chain of thought before its answer.
+    bool thinks() const;
 };
 
 // Throws Error(unsupported), with a hint that names --raw, for any template but those of the two families.

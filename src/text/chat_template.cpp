@@ -77,8 +77,6 @@ std::string without_line_ends(std::string_view text) {
     return std::string(text.substr(0, text.find_last_not_of('\n') + 1));
 }
 
-constexpr std::string_view think_begin = "<think>", think_end = "</think>";
-
 // An answer without the reasoning in front of it.
 std::string after_reasoning(std::string_view content) {
     const size_t end = content.rfind(think_end);
@@ -113,8 +111,39 @@ void check(const std::vector<ChatMessage> & messages) {
 
 } // namespace
 
-ChatTemplate::ChatTemplate(Tokenizer tokenizer)
-    : tokenizer_(std::move(tokenizer)), format_(recognise_chat_format(tokenizer_.chat_template())) {}
+ChatTemplate::ChatTemplate(Tokenizer tokenizer, Thinking thinking)
+    : tokenizer_(std::move(tokenizer)), format_(recognise_chat_format(tokenizer_.chat_template())),
+      generation_suffix_(format_.generation_suffix) {
+    if (thinking == Thinking::on && !format_.thinks()) {
+        throw Error(ErrorKind::usage, "reasoning on: the chat template of this model does not think aloud",
+                    "leave it at auto");
+    }
+    if (thinking == Thinking::off && format_.suffix_without_thinking) {
+        generation_suffix_ = *format_.suffix_without_thinking;
+    } else if (thinking == Thinking::off && format_.thinks()) {
+        throw Error(ErrorKind::usage, "reasoning off: the chat template of this model always thinks aloud",
+                    "leave it at auto");
+    }
+}
+
+ReasoningStart ChatTemplate::reasoning_start() const {
+    if (!format_.thinks()) {
+        return ReasoningStart::none;
+    }
+    const size_t begin = generation_suffix_.rfind(think_begin), end = generation_suffix_.rfind(think_end);
+    const bool   open = begin != std::string::npos && (end == std::string::npos || end < begin);
+    return open ? ReasoningStart::inside : ReasoningStart::marked;
+}
+
+bool ChatTemplate::rewrites_answer(bool reasoned) const {
+    return format_.drops_reasoning && (reasoned || !generation_suffix_.empty());
+}
+
+int ChatTemplate::n_generation_prompt() const {
+    Segments prompt;
+    add_generation_prompt(prompt);
+    return int(ids_of(prompt).size());
+}
 
 void ChatTemplate::add_turn(Segments & out, const std::string & role, const std::string & content) const {
     const Markers markers = markers_of(format_.family);
@@ -131,8 +160,10 @@ void ChatTemplate::add_turn(Segments & out, const std::string & role, const std:
 void ChatTemplate::add_message(Segments & out, const ChatMessage & message, bool answers_last_question) const {
     std::string content = format_.trims ? trimmed(message.content) : message.content;
     if (message.role == "assistant" && answers_last_question && format_.wraps_reasoning) {
-        const std::string reasoning = format_.trims ? trimmed(reasoning_of(content)) : reasoning_of(content);
-        content                     = "<think>\n" + reasoning + "\n</think>\n\n" + after_reasoning(content);
+        std::string reasoning =
+            message.reasoning.empty() ? reasoning_of(content) : without_line_ends(message.reasoning);
+        reasoning = format_.trims ? trimmed(reasoning) : reasoning;
+        content   = "<think>\n" + reasoning + "\n</think>\n\n" + after_reasoning(content);
     } else if (message.role == "assistant" && !answers_last_question && format_.drops_reasoning) {
         content = after_reasoning(content);
     }
@@ -141,7 +172,7 @@ void ChatTemplate::add_message(Segments & out, const ChatMessage & message, bool
 
 void ChatTemplate::add_generation_prompt(Segments & out) const {
     const Markers markers = markers_of(format_.family);
-    out.push_back({ markers.open + "assistant" + markers.role_end + markers.before + format_.generation_suffix, true });
+    out.push_back({ markers.open + "assistant" + markers.role_end + markers.before + generation_suffix_, true });
 }
 
 ChatTemplate::Segments ChatTemplate::segments(const std::vector<ChatMessage> & messages, bool generation_prompt) const {

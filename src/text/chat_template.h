@@ -2,10 +2,13 @@
 // what the template itself puts in between.
 //
 // A session keeps its cache through a conversation this way: prompt = encode(messages); answer = tokens the model gave;
-// next prompt = prompt + answer + encode_turn(new messages, answer).
+// next prompt = prompt + answer + encode_turn(new messages, answer). Not so where rewrites_answer(): the template leaves
+// the chain of thought of earlier answers out, and the next prompt is encode(all messages), which shares all but the last
+// n_generation_prompt() tokens of the one before.
 #pragma once
 
 #include "text/chat_format.h"
+#include "text/reasoning.h"
 #include "text/tokenizer.h"
 
 #include <cstdint>
@@ -17,12 +20,20 @@ namespace penelope {
 struct ChatMessage {
     std::string role; // "system", "user" or "assistant"
     std::string content;
+    std::string reasoning{}; // of an answer: its chain of thought, where the content does not hold it between marks
 };
+
+// Whether a model that can think aloud before it answers does so.
+enum class Thinking { automatic, on, off }; // automatic: what the template does by itself
 
 class ChatTemplate {
   public:
-    // Throws Error(unsupported), naming --raw, if the model has no template or one we do not know.
-    explicit ChatTemplate(Tokenizer tokenizer);
+    // Throws Error(unsupported), naming --raw, if the model has no template or one we do not know, and Error(usage) when the
+    // template cannot be told what `thinking` says.
+    explicit ChatTemplate(Tokenizer tokenizer, Thinking thinking = Thinking::automatic);
+
+    // The same template told otherwise.
+    ChatTemplate with(Thinking thinking) const { return ChatTemplate(tokenizer_, thinking); }
 
     const ChatFormat & format() const { return format_; }
 
@@ -36,6 +47,13 @@ class ChatTemplate {
     std::string          render_turn(const std::vector<ChatMessage> & messages, bool ended) const;
     std::vector<int32_t> encode_turn(const std::vector<ChatMessage> & messages,
                                      const std::vector<int32_t> &     answer) const;
+
+    // How an answer begins after the generation prompt.
+    ReasoningStart reasoning_start() const;
+    // Whether the template writes an answer otherwise into the history than it was generated. reasoned: it has a chain of
+    // thought, even an empty one.
+    bool rewrites_answer(bool reasoned) const;
+    int  n_generation_prompt() const; // tokens
 
     // The token that ends a turn, if the vocabulary has it. It is among the tokenizer's end_of_generation().
     std::optional<int32_t> end_of_turn() const;
@@ -57,8 +75,9 @@ class ChatTemplate {
     std::vector<int32_t> ids_of(const Segments & segments) const;
     static std::string   text_of(const Segments & segments);
 
-    Tokenizer  tokenizer_;
-    ChatFormat format_;
+    Tokenizer   tokenizer_;
+    ChatFormat  format_;
+    std::string generation_suffix_; // as the wanted thinking makes it
 };
 
 } // namespace penelope

@@ -4,19 +4,14 @@
 
 namespace penelope {
 
-namespace {
-
-// Length of the longest end of `text` with which `stop` could begin, less than the whole of `stop`.
-size_t overlap(std::string_view text, std::string_view stop) {
-    for (size_t n = std::min(text.size(), stop.size() - 1); n > 0; n--) {
-        if (text.substr(text.size() - n) == stop.substr(0, n)) {
+size_t marker_overlap(std::string_view text, std::string_view marker) {
+    for (size_t n = std::min(text.size(), marker.size() - 1); n > 0; n--) {
+        if (text.substr(text.size() - n) == marker.substr(0, n)) {
             return n;
         }
     }
     return 0;
 }
-
-} // namespace
 
 StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {
     stops_.erase(std::remove(stops_.begin(), stops_.end(), ""), stops_.end());
@@ -34,7 +29,7 @@ std::string StopStrings::feed(std::string_view text) {
             first  = place;
             found_ = stop;
         }
-        held = std::max(held, overlap(waiting_, stop));
+        held = std::max(held, marker_overlap(waiting_, stop));
     }
     hit_                      = first != std::string::npos;
     const size_t      n       = hit_ ? first : waiting_.size() - held;

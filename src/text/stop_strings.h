@@ -7,6 +7,9 @@
 
 namespace penelope {
 
+// Length of the longest end of `text` with which `marker` could begin, less than the whole of `marker`.
+size_t marker_overlap(std::string_view text, std::string_view marker);
+
 class StopStrings {
   public:
     // Empty strings are left out.

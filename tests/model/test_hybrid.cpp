@@ -176,6 +176,34 @@ TEST_CASE("a second turn computes its own rows only, and an edited one goes back
     CHECK(rows_of(golden.prompt_ids(1)) > int64_t(n_turn) / 2); // something else altogether starts anew
 }
 
+TEST_CASE("a prompt that leaves the end of the one before goes back to the place that was said to last") {
+    const GoldenCase golden("qwen35");
+    for (const std::string & sidecar : { std::string(), golden.sidecar() }) {
+        const auto      engine = load(golden, sidecar);
+        GenerateOptions options;
+        options.n_steps   = sidecar.empty() ? 0 : 2;
+        options.n_predict = 4;
+        Session              session(engine, f32_session());
+        std::vector<int32_t> prompt = golden.prompt_ids(0);
+        prompt.insert(prompt.end(), { 31, 32, 33, 34, 35, 36 }); // fewer common rows are not worth keeping
+        for (int turn = 0; turn < 3; turn++) {
+            CAPTURE(turn);
+            const int n_shared = options.n_lasting;
+            options.n_lasting =
+                int(prompt.size()) - 3; // the last three are the model's cue, which the history does not have
+            const int64_t before = session.context().n_token_rows();
+            const Answer  answer = session.generate(prompt, options);
+            CHECK(session.context().n_token_rows() - before - int64_t(answer.tokens.size() - 1) ==
+                  int64_t(prompt.size()) - n_shared);
+            GenerateOptions whole = options;
+            whole.n_lasting       = 0;
+            CHECK(answer.tokens == Session(engine, f32_session()).generate(prompt, whole).tokens);
+            prompt.resize(prompt.size() - 3);
+            prompt.insert(prompt.end(), { 21 + turn, 22, 23, 40, 41, 42 });
+        }
+    }
+}
+
 TEST_CASE("Penelope goes on from the prompt's end for a longer prompt") {
     const GoldenCase golden("qwen35");
     const auto       engine = load(golden, golden.sidecar());
