@@ -1,9 +1,9 @@
-// One set of weights as student and teacher. Student b: prompt at places 0 .. n-1, begin row at n, thoughts at n+1 .. n+K, end
-// row at n+K+1, answer tokens after it; the end row predicts the first of them. Teacher b, on a sequence of its own: prompt,
+// One set of weights as student and teacher. The student thinks as in thought_rows.h; teacher b, on a sequence of its own: prompt,
 // trace, answer. Both predict their tokens, and at the row that predicts the first token of the answer proper the student's
 // states after every layer are drawn to the teacher's.
 #include "graph/ops_distill.h"
 #include "train/objective.h"
+#include "train/thought_rows.h"
 
 namespace penelope {
 
@@ -47,21 +47,14 @@ std::vector<int32_t> CodiObjective::row_tokens(const Minibatch & batch) const {
 
 BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                     StepInputs & inputs) const {
-    const int                         n = batch.n_examples();
-    std::vector<Stretch>              first, starts, student, teacher, teacher_kept;
-    std::vector<std::vector<Stretch>> thoughts{ size_t(batch.n_steps) };
-    std::vector<int32_t>              student_tap, teacher_index, teacher_tap, teacher_kept_tap;
-    int                               n_prompt_rows = 0, n_student = 0, n_teacher = 0, n_teacher_kept = 0;
+    const int            n = batch.n_examples();
+    std::vector<Stretch> teacher, teacher_kept;
+    std::vector<int32_t> student_tap, teacher_index, teacher_tap, teacher_kept_tap;
+    int                  n_student = 0, n_teacher = 0, n_teacher_kept = 0;
     for (int b = 0; b < n; b++) {
         const TokenizedExample & example  = batch.examples[size_t(b)];
         const int                n_prompt = int(example.prompt.size()), n_target = int(example.target.size());
         const int                n_trace = int(example.trace.size());
-        first.push_back(stretch(b, 0, n_prompt));
-        starts.push_back(stretch(b, n_prompt, 1));
-        for (int t = 1; t <= batch.n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(stretch(b, n_prompt + t, 1));
-        }
-        student.push_back(stretch(b, n_prompt + batch.n_steps + 1, n_target));
         // The row of target token j comes j + 1 rows after the one that predicts the first.
         student_tap.push_back(n_student + example.tap + 1);
 
@@ -73,41 +66,14 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
         }
         teacher_tap.push_back(n_teacher + n_prompt + n_trace + example.tap);
         teacher_kept_tap.push_back(n_teacher_kept + n_trace + example.tap + 1);
-        n_prompt_rows += n_prompt;
         n_student += n_target;
         n_teacher += n_rows;
         n_teacher_kept += n_trace + n_target;
     }
-    first.insert(first.end(), starts.begin(), starts.end());
-    RowInputs &       first_rows = inputs.rows(g, "first", first);
-    const Rows        start_rows = first_rows.part(g, n, n);
-    std::vector<Rows> thought_rows;
-    for (const std::vector<Stretch> & stretches : thoughts) {
-        thought_rows.push_back(inputs.rows(g, "thought", stretches).rows());
-    }
-    Queries starting;
-    starting.first     = n_prompt_rows;
-    starting.count     = n;
-    starting.positions = start_rows.positions;
-    starting.segments  = start_rows.segments;
-    thought_passes(g, model, modules_, slice_rows(g, tokens, 0, n_prompt_rows), n, first_rows.rows(), starting,
-                   thought_rows, inputs.kv());
-
-    // [end; targets without their last] of every student
-    Node              end = slice_rows(g, modules_.token_rows, 1, 1);
-    std::vector<Node> parts;
-    int64_t           next = n_prompt_rows;
-    for (const TokenizedExample & example : batch.examples) {
-        const int64_t count = int64_t(example.target.size()) - 1;
-        parts.push_back(end);
-        if (count > 0) {
-            parts.push_back(slice_rows(g, tokens, next, count));
-        }
-        next += count;
-    }
-    Node             tap     = inputs.index(g, "student.tap", student_tap);
-    const TappedPass learned = tapped_pass(g, model, concat_rows(g, parts), inputs.rows(g, "student", student).rows(),
-                                           nullptr, tap, tap, inputs.kv());
+    const ThoughtRows student = think_first(g, model, modules_, batch, tokens, inputs);
+    Node              tap     = inputs.index(g, "student.tap", student_tap);
+    const TappedPass  learned = tapped_pass(
+         g, model, student.input, inputs.rows(g, "student", student.predicting).rows(), nullptr, tap, tap, inputs.kv());
 
     if (!batch.has_teacher) {
         return { learned.predicting };
@@ -119,8 +85,8 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
     predicting.positions = predicting_rows.positions;
     predicting.segments  = predicting_rows.segments;
     const TappedPass taught =
-        tapped_pass(g, model, slice_rows(g, tokens, next, n_teacher), inputs.rows(g, "teacher", teacher).rows(),
-                    &predicting, inputs.index(g, "teacher.tap", teacher_tap),
+        tapped_pass(g, model, slice_rows(g, tokens, student.n_tokens, n_teacher),
+                    inputs.rows(g, "teacher", teacher).rows(), &predicting, inputs.index(g, "teacher.tap", teacher_tap),
                     inputs.index(g, "teacher.kept.tap", teacher_kept_tap), inputs.kv());
 
     // The embeddings at the tap are those of the same token: a distance of zero that counts in the mean.
