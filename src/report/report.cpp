@@ -4,136 +4,18 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/output_dir.h"
-#include "report/run_log.h"
-#include "task/compare.h"
+#include "report/report_tables.h"
 #include "task/evaluation_file.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <set>
 
 namespace penelope {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr size_t kCurvePoints = 200; // of a loss curve; more updates than that are averaged
-
-struct NamedRun {
-    std::string label;
-    RunLog      log;
-};
-
-// The repetitions of one method.
-struct ScoredMethod {
-    std::string             label;
-    std::vector<Evaluation> runs;
-};
-
-std::string fixed(double value, int n_digits) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.*f", n_digits, value);
-    return std::isfinite(value) ? text : "";
-}
-
-std::string with_spread(const Spread & s, int n_digits) {
-    return fixed(s.mean, n_digits) + (s.sd > 0 ? " ± " + fixed(s.sd, n_digits) : "");
-}
-
-std::string in_cell(const std::string & text) {
-    std::string out;
-    for (char c : text) {
-        out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
-    }
-    return out;
-}
-
-// Means over equal stretches, so that a curve of thousands of noisy values can be read.
-std::vector<ChartPoint> averaged(const std::vector<ChartPoint> & points) {
-    const size_t            stretch = (points.size() + kCurvePoints - 1) / kCurvePoints;
-    std::vector<ChartPoint> means;
-    for (size_t first = 0; first < points.size(); first += stretch) {
-        const size_t end = std::min(points.size(), first + stretch);
-        double       x = 0, y = 0;
-        for (size_t i = first; i < end; i++) {
-            x += points[i].x;
-            y += points[i].y;
-        }
-        means.push_back({ x / double(end - first), y / double(end - first) });
-    }
-    return means;
-}
-
-std::vector<ChartPoint> in_percent(std::vector<ChartPoint> points) {
-    for (ChartPoint & p : points) {
-        p.y *= 100;
-    }
-    return points;
-}
-
-template <typename Value> Spread spread_of(const ScoredMethod & method, Value value) {
-    std::vector<double> values;
-    for (const Evaluation & run : method.runs) {
-        if (const double v = value(chosen_score(run, method.label)); std::isfinite(v)) {
-            values.push_back(v);
-        }
-    }
-    return values.empty() ? Spread{ NAN, 0 } : spread(values);
-}
-
-// "5", or "5, 3, 1" for runs that differ. text: of an evaluation and its score.
-template <typename Text> std::string values_of(const ScoredMethod & method, Text text) {
-    std::vector<std::string> texts;
-    for (const Evaluation & run : method.runs) {
-        texts.push_back(text(run, chosen_score(run, method.label)));
-    }
-    const bool same = std::set<std::string>(texts.begin(), texts.end()).size() == 1;
-    return same ? texts.front() : join(texts, ", ");
-}
-
-std::string depth_text(const Evaluation & run, const Score & s) {
-    return run.is_visible() ? "" : steps_label(s.n_steps);
-}
-
-std::string applications_text(const Evaluation & run, const Score & s) {
-    return std::to_string(s.layer_applications) + (run.is_visible() ? " a token" : "");
-}
-
-std::string results_table(const std::vector<ScoredMethod> & methods) {
-    std::string text = "## Results\n\n| method | runs | K | EM (%) | parsed (%) | output tokens | latency (ms) | layer "
-                       "applications |\n"
-                       "|---|---:|---:|---:|---:|---:|---:|---:|\n";
-    for (const ScoredMethod & m : methods) {
-        Spread latency = spread_of(m, [](const Score & s) { return s.latency_ms; });
-        if (m.runs.size() == 1) {
-            latency.sd = chosen_score(m.runs.front(), m.label).latency_sd;
-        }
-        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " + values_of(m, depth_text) +
-                " | " + with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
-                fixed(spread_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
-                fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
-                with_spread(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
-    }
-    text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered "
-            "one at a time; of several runs mean ± "
-            "standard deviation of their means, of one run that over the questions. Layer applications: sequential, "
-            "before the first answer token.\n";
-    const Evaluation & first = methods.front().runs.front();
-    text += "Task: " + first.task + ", " + std::to_string(first.scores.front().n) + " questions.\n";
-    if (!first.chance.empty()) {
-        std::vector<std::string> levels;
-        for (const ChanceLevel & level : first.chance) {
-            levels.push_back(fixed(100 * level.share, 2) + " % (" + level.how + ")");
-        }
-        text += "Without reasoning: " + join(levels, ", ") + ".\n";
-    }
-    return text;
-}
 
 // As far as results tell: how many there are, of which task, and what a guess gets of them.
 bool same_questions(const Evaluation & a, const Evaluation & b) {
@@ -142,106 +24,6 @@ bool same_questions(const Evaluation & a, const Evaluation & b) {
     };
     return a.task == b.task && a.scores.front().n == b.scores.front().n &&
            std::equal(a.chance.begin(), a.chance.end(), b.chance.begin(), b.chance.end(), equal);
-}
-
-std::string runs_table(const std::vector<NamedRun> & runs) {
-    std::string text = "## Training runs\n\n| run | updates | last loss | valid EM (%) | K | target tokens/s | time | "
-                       "peak memory |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
-    for (const auto & [label, log] : runs) {
-        const double exact = log.k_default >= 0 && size_t(log.k_default) < log.exact_by_depth.size()
-                                 ? log.exact_by_depth[size_t(log.k_default)]
-                                 : NAN;
-        text += "| " + in_cell(label) + " | " + std::to_string(log.n_updates) + " | " +
-                fixed(averaged(log.loss).back().y, 4) + " | " + fixed(100 * exact, 2) + " | " +
-                (log.k_default < 0 ? "" : std::to_string(log.k_default)) + " | " + fixed(log.tokens_per_second, 0) +
-                " | " + format_duration(log.seconds * 1000) + " | " + format_bytes(log.peak_memory) + " |\n";
-    }
-    return text + "\nValid EM: of the finished run's best weights on the whole validation set, at the K it chose.\n";
-}
-
-// Mean over the runs at each K that all of them were scored at.
-Series by_depth(const ScoredMethod & method) {
-    Series series{ method.label, {} };
-    for (const Score & s : method.runs.front().scores) {
-        std::vector<double> values;
-        for (const Evaluation & run : method.runs) {
-            for (const Score & other : run.scores) {
-                if (other.n_steps == s.n_steps) {
-                    values.push_back(100 * other.em);
-                }
-            }
-        }
-        if (values.size() == method.runs.size()) {
-            series.points.push_back({ double(s.n_steps), spread(values).mean });
-        }
-    }
-    return series;
-}
-
-// Mean over the runs, each at its own K, of the questions of one depth.
-Series by_question_depth(const ScoredMethod & method) {
-    std::map<int, std::vector<double>> shares;
-    for (const Evaluation & run : method.runs) {
-        for (const DepthScore & d : chosen_score(run, method.label).by_depth) {
-            shares[d.depth].push_back(100 * d.em);
-        }
-    }
-    Series series{ method.label, {} };
-    for (const auto & [depth, values] : shares) {
-        series.points.push_back({ double(depth), spread(values).mean });
-    }
-    return series;
-}
-
-// Empty when the questions are all of one depth.
-std::string question_depth_table(const std::vector<ScoredMethod> & methods) {
-    std::set<int> depths;
-    for (const ScoredMethod & method : methods) {
-        for (const ChartPoint & p : by_question_depth(method).points) {
-            depths.insert(int(p.x));
-        }
-    }
-    if (depths.size() < 2) {
-        return "";
-    }
-    std::string head = "| method |", line = "|---|", rows;
-    for (int depth : depths) {
-        head += " " + std::to_string(depth) + " |";
-        line += "---:|";
-    }
-    for (const ScoredMethod & method : methods) {
-        std::map<int, double> cells;
-        for (const ChartPoint & p : by_question_depth(method).points) {
-            cells[int(p.x)] = p.y;
-        }
-        rows += "| " + in_cell(method.label) + " |";
-        for (int depth : depths) {
-            const auto cell = cells.find(depth);
-            rows += (cell == cells.end() ? "" : " " + fixed(cell->second, 1)) + " |";
-        }
-        rows += "\n";
-    }
-    return "## Exact match (%) by depth of the question\n\n" + head + "\n" + line + "\n" + rows;
-}
-
-Series by_latency(const ScoredMethod & method) {
-    Series series{ method.label, {} };
-    for (const ChartPoint & depth : by_depth(method).points) {
-        std::vector<double> ms;
-        for (const Evaluation & run : method.runs) {
-            for (const Score & s : run.scores) {
-                if (s.n_steps == int(depth.x) && std::isfinite(s.latency_ms)) {
-                    ms.push_back(s.latency_ms);
-                }
-            }
-        }
-        if (ms.empty()) {
-            continue; // none was timed
-        }
-        const bool alone = method.runs.front().scores.size() == 1 && depth.x == 0;
-        series.points.push_back({ spread(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x)) });
-    }
-    return series;
 }
 
 // The page and its charts, which appear together or not at all.
