@@ -68,6 +68,7 @@ struct QuantizeOptions {
     std::vector<TypeOverride> overrides;
     // By tensor name, one number per input: what to protect when rounding (see infer/importance.h). Empty: nothing.
     std::map<std::string, std::vector<float>> importance;
+    std::string                               importance_from; // the text it was measured on, for the file's metadata
     bool                                      dry_run          = false;
     bool                                      allow_requantize = false;
     bool                                      force            = false;

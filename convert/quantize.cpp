@@ -97,6 +97,10 @@ FileResult quantize_file(const QuantizeOptions & options) {
         writer.copy_keys(gguf);
         writer.set_u32(keys::general_file_type, file_type.number);
         writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
+        if (!options.importance.empty()) {
+            writer.set_str(keys::quantize_imatrix_file, options.importance_from);
+            writer.set_i32(keys::quantize_imatrix_entries, int32_t(options.importance.size()));
+        }
         announce_tensors(writer, jobs);
         stream_tensors(writer, jobs, options.stream);
         writer.finish();

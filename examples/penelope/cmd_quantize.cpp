@@ -8,6 +8,8 @@
 #include "prompt_input.h"
 #include "text/tokenizer.h"
 
+#include <filesystem>
+
 namespace penelope {
 
 namespace {
@@ -28,7 +30,10 @@ Importance importance_on(const std::string & text_path, const std::string & back
     if (GgufReader::open(backbone).find_str(keys::adapter_type)) {
         throw UsageError("--imatrix: " + backbone + " is not a backbone", "adapters are too small to need it");
     }
-    const std::string text   = read_text(text_path);
+    const std::string text = read_text(text_path);
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        throw UsageError("--imatrix: " + text_path + " is empty", "give a text of the kind the model will see");
+    }
     const auto        engine = Engine::load({ backbone });
     const auto        tokens = engine->tokenizer().encode(text, { true, false });
     ImportanceOptions measuring;
@@ -62,7 +67,8 @@ int cmd_quantize(const Options & options, Terminal & terminal) {
 
     const InterruptHold hold(InterruptHold::all_signals);
     if (options.given("imatrix")) {
-        quantize.importance = importance_on(options.required("imatrix"), quantize.in_path, options, terminal);
+        quantize.importance_from = std::filesystem::path(options.text("imatrix")).filename().string();
+        quantize.importance      = importance_on(options.text("imatrix"), quantize.in_path, options, terminal);
     }
     report_file(quantize_file(quantize), options, terminal, quantize.dry_run);
     return 0;

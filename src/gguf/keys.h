@@ -24,13 +24,15 @@ inline constexpr const char * general_license_link         = "general.license.li
 inline constexpr const char * general_repo_url             = "general.repo_url";
 inline constexpr const char * general_source_repo_url      = "general.source.repo_url";
 inline constexpr const char * general_quantized_by         = "general.quantized_by";
-inline constexpr const char * general_tags                 = "general.tags";                 // str[]
-inline constexpr const char * general_languages            = "general.languages";            // str[]
-inline constexpr const char * general_base_model_count     = "general.base_model.count";     // u32
-inline constexpr const char * general_dataset_count        = "general.dataset.count";        // u32
-inline constexpr const char * general_file_type            = "general.file_type";            // u32
-inline constexpr const char * general_quantization_version = "general.quantization_version"; // u32: 2
-inline constexpr const char * general_alignment            = "general.alignment";            // u32
+inline constexpr const char * general_tags                 = "general.tags";                   // str[]
+inline constexpr const char * general_languages            = "general.languages";              // str[]
+inline constexpr const char * general_base_model_count     = "general.base_model.count";       // u32
+inline constexpr const char * general_dataset_count        = "general.dataset.count";          // u32
+inline constexpr const char * general_file_type            = "general.file_type";              // u32
+inline constexpr const char * general_quantization_version = "general.quantization_version";   // u32: 2
+inline constexpr const char * quantize_imatrix_file        = "quantize.imatrix.file";          // str, of llama.cpp too
+inline constexpr const char * quantize_imatrix_entries     = "quantize.imatrix.entries_count"; // i32
+inline constexpr const char * general_alignment            = "general.alignment";              // u32
 inline constexpr const char * split_count                  = "split.count"; // u16; above 1 the file is one of several
 
 // "general.base_model.0.name", "general.dataset.1.repo_url": field is name, organization, repo_url, ...
@@ -127,7 +129,8 @@ inline constexpr const char * penelope_base_vocab_size       = "penelope.base.vo
 inline constexpr const char * penelope_base_tokens_sha256    = "penelope.base.tokens_sha256";    // str, hexadecimal
 inline constexpr const char * penelope_base_sample           = "penelope.base.sample";       // f32[], see base_sample.h
 inline constexpr const char * penelope_base_sample_types     = "penelope.base.sample_types"; // i32[], of ggml
-inline constexpr const char * penelope_train_config          = "penelope.train.config";      // str, JSON
-inline constexpr const char * penelope_eval_results          = "penelope.eval.results";      // str, JSON
+inline constexpr const char * penelope_base_by_importance    = "penelope.base.by_importance"; // bool
+inline constexpr const char * penelope_train_config          = "penelope.train.config";       // str, JSON
+inline constexpr const char * penelope_eval_results          = "penelope.eval.results";       // str, JSON
 
 } // namespace penelope::keys

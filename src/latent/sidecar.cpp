@@ -141,6 +141,7 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     config.base.tokens_sha256    = text_or_empty(file, keys::penelope_base_tokens_sha256);
     config.base.sample.runs   = file.find_i32_array(keys::penelope_base_sample_types).value_or(std::vector<int32_t>{});
     config.base.sample.values = file.find_f32_array(keys::penelope_base_sample).value_or(std::vector<float>{});
+    config.base.sample.by_importance = file.find_bool(keys::penelope_base_by_importance).value_or(false);
     check_sidecar_config(config, file.path());
     return config;
 }
@@ -176,6 +177,9 @@ void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
     if (!config.base.sample.empty()) {
         writer.set_i32_array(keys::penelope_base_sample_types, config.base.sample.runs);
         writer.set_f32_array(keys::penelope_base_sample, config.base.sample.values);
+        if (config.base.sample.by_importance) {
+            writer.set_bool(keys::penelope_base_by_importance, true);
+        }
     }
     if (config.lora_alpha > 0) {
         writer.set_f32(keys::adapter_lora_alpha, config.lora_alpha);
@@ -216,6 +220,7 @@ void remove_sidecar_keys(GgufWriter & writer) {
                               keys::penelope_visible_steps,
                               keys::penelope_base_sample,
                               keys::penelope_base_sample_types,
+                              keys::penelope_base_by_importance,
                               keys::penelope_base_name,
                               keys::penelope_base_architecture,
                               keys::penelope_base_block_count,
@@ -326,9 +331,8 @@ void check_base(const SidecarConfig & config, const BaseFacts & base, ChangedWei
     }
     const SampleDifference difference = compare_samples(config.base.sample, base.sample);
     if (!difference.same()) {
-        const std::string what = "the weights of this base are not those the sidecar was trained on: " +
-                                 std::to_string(int(std::lround(100 * difference.share))) +
-                                 " % of the numbers compared differ by more than their types explain";
+        const std::string what =
+            "the weights of this base are not those the sidecar was trained on: " + difference.told();
         if (changed == ChangedWeights::refused) {
             throw Error(
                 ErrorKind::format, what,
