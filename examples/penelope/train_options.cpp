@@ -41,7 +41,11 @@ Options with_run_config(Options options) {
     if (!options.flag("resume") || !fs::exists(path)) {
         return options;
     }
+    const bool by_epochs = options.given("epochs"); // then the number of updates follows from them
     for (const ConfigEntry & entry : read_config_file(path)) {
+        if (entry.key == "updates" && by_epochs) {
+            continue;
+        }
         for (const OptionRow * row : command_options("train")) {
             if (entry.key == row->name) {
                 options.set(*row, entry.values, OptionSource::config, path);
@@ -60,7 +64,7 @@ TrainSettings read_train_settings(const Options & options) {
     s.name       = options.text("name");
     s.data       = options.required("data");
     s.new_shape  = options.text("init-random");
-    s.n_updates  = options.integer("updates");
+    s.n_updates  = options.source("epochs") > options.source("updates") ? 0 : options.integer("updates");
     s.epochs     = options.number("epochs");
     s.batch      = int(options.integer("batch"));
     s.depth      = options.given("depth") ? int(options.integer("depth")) : -1;
@@ -86,6 +90,7 @@ TrainSettings read_train_settings(const Options & options) {
     s.skip_long            = options.flag("skip-long");
     s.eval_every           = options.integer("eval-every");
     s.save_every           = options.integer("save-every");
+    s.n_kept               = options.integer("keep");
     s.validation.limit     = size_t(options.integer("eval-limit"));
     s.validation.n_predict = int(options.integer("predict"));
 

@@ -68,6 +68,9 @@ class Curriculum {
     // Stages last until their loss is at most `learned`, above 0; first and last of stages() are then the plan alone.
     void last_until(double learned) { learned_ = learned; }
 
+    // The last stage goes on to this update.
+    void lengthen(int64_t n_updates) { stages_.back().last = n_updates; }
+
     const std::vector<Stage> & stages() const { return stages_; }
     const Stage &              at(const StagePlace & place) const { return stages_[size_t(place.stage)]; }
 

@@ -3,8 +3,10 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 namespace penelope {
 
@@ -14,19 +16,19 @@ namespace {
 
 constexpr const char * kFinalKey = "k_default"; // of the line a finished run ends with
 
-// A second name for a file, in place of what has that name: at no moment is either name without a whole file. Where there are
-// no hard links the file is moved, and until the next one is written there is one checkpoint only.
+// A second name for a file, in place of what has that name: at no moment is either name without a whole file.
 void give_name(const std::string & from, const std::string & to) {
     const std::string between = to + ".new";
     std::error_code   ec, ignored;
     fs::remove(between, ignored);
     fs::create_hard_link(from, between, ec);
+    if (ec) { // a file system without hard links
+        fs::copy_file(from, between, fs::copy_options::overwrite_existing, ec);
+    }
     if (!ec) {
         fs::rename(between, to, ec);
-        fs::remove(between, ignored); // rename leaves it when both were the same file already
-    } else {
-        fs::rename(from, to, ec);
     }
+    fs::remove(between, ignored); // rename leaves it when both were the same file already
     if (ec) {
         throw Error(ErrorKind::io, from + ": cannot be kept as " + to + ": " + ec.message());
     }
@@ -47,7 +49,7 @@ bool RunFolder::holds_run() const {
 }
 
 bool RunFolder::has_checkpoint() const {
-    return fs::exists(last()) || fs::exists(previous());
+    return fs::exists(last()) || checkpoints().size() > 1;
 }
 
 void RunFolder::check(bool resume, bool replace) const {
@@ -75,6 +77,9 @@ FolderLock RunFolder::create(bool resume, bool replace) const {
              { config(), metrics(), build(), model(), base(), backbone(), last(), previous(), best() }) {
             fs::remove(old, ec);
         }
+        for (const auto & [update, old] : kept()) {
+            fs::remove(old, ec);
+        }
     }
     fs::create_directories(file("checkpoint"), ec);
     if (ec) {
@@ -91,8 +96,49 @@ void RunFolder::keep_previous() const {
     }
 }
 
-void RunFolder::return_to_previous() const {
-    give_name(previous(), last());
+std::vector<std::pair<int64_t, std::string>> RunFolder::kept() const {
+    static const std::regex                      name("update-([0-9]{1,18})\\.gguf");
+    std::vector<std::pair<int64_t, std::string>> files;
+    std::error_code                              ec;
+    for (const fs::directory_entry & entry : fs::directory_iterator(file("checkpoint"), ec)) {
+        const std::string found = entry.path().filename().string();
+        if (std::smatch match; std::regex_match(found, match, name)) {
+            files.emplace_back(std::stoll(match[1].str()), entry.path().string());
+        }
+    }
+    std::sort(files.rbegin(), files.rend());
+    return files;
+}
+
+std::vector<std::string> RunFolder::checkpoints() const {
+    std::vector<std::string> files{ last() };
+    if (fs::exists(previous())) {
+        files.push_back(previous());
+    }
+    for (const auto & [update, path] : kept()) {
+        files.push_back(path);
+    }
+    return files;
+}
+
+void RunFolder::keep_last(int64_t update, int64_t n) const {
+    if (n == 0) {
+        return;
+    }
+    give_name(last(), at(update));
+    // A run that was taken back writes the later ones anew.
+    int64_t n_seen = 0;
+    for (const auto & [number, path] : kept()) {
+        n_seen += number <= update;
+        if (n_seen > n) {
+            std::error_code ignored;
+            fs::remove(path, ignored);
+        }
+    }
+}
+
+void RunFolder::return_to(const std::string & checkpoint) const {
+    give_name(checkpoint, last());
 }
 
 void RunFolder::append_metrics(const OrderedJson & line) const {

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace penelope {
 
@@ -31,21 +33,28 @@ class RunFolder {
     std::string last() const { return file("checkpoint/last.gguf"); }
     std::string previous() const { return file("checkpoint/previous.gguf"); }
     std::string best() const { return file("checkpoint/best.gguf"); }
+    std::string at(int64_t update) const { return file("checkpoint/update-" + std::to_string(update) + ".gguf"); }
     bool        has(const std::string & file_path) const;
+
+    // last(), previous() and those kept under their numbers, as far as they are there, the newest first; last() always.
+    std::vector<std::string> checkpoints() const;
 
     // Before last() is written anew: what it holds becomes previous().
     void keep_previous() const;
-    // last() is damaged: previous() takes its place.
-    void return_to_previous() const;
+    // After it was written: it stays as at(update), and of these the newest n.
+    void keep_last(int64_t update, int64_t n) const;
+    // last() is damaged: this checkpoint takes its place.
+    void return_to(const std::string & checkpoint) const;
 
     void append_metrics(const OrderedJson & line) const;
     // Drops what was written after this update by a run that was cut off.
     void cut_metrics(int64_t update) const;
 
   private:
-    bool        holds_run() const;
-    bool        has_checkpoint() const;
-    std::string file(const std::string & name) const;
+    bool                                         holds_run() const;
+    bool                                         has_checkpoint() const;
+    std::vector<std::pair<int64_t, std::string>> kept() const; // at(update) by update, the newest first
+    std::string                                  file(const std::string & name) const;
 
     std::string path_;
 };

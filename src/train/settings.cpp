@@ -302,6 +302,7 @@ std::string settings_toml(const TrainSettings & s) {
     t.insert("eval-every", s.eval_every);
     t.insert("eval-limit", int64_t(s.validation.limit));
     t.insert("save-every", s.save_every);
+    t.insert("keep", s.n_kept);
     t.insert("predict", s.validation.n_predict);
     t.insert("prompt-template", sidecar.prompt_template);
     t.insert("answer-prefix", sidecar.answer_prefix);

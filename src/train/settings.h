@@ -18,6 +18,7 @@ struct TrainSettings {
     std::string name;          // general.name of what is saved; empty: the run folder's
     std::string new_shape;     // TOML of a backbone to make; model.base is then a file of the run folder
     int64_t     n_updates = 0; // 0: by `epochs`, or as the protocol says for method and task
+    int64_t     n_staged  = 0; // the stages are those of so many updates: the run was made longer since; 0: n_updates
     double      epochs    = 0; // passes over the training data, when n_updates is 0
     int         batch     = 0; // examples of an update; 0: as the protocol says for the task
     int         depth    = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible chain of thought
@@ -35,6 +36,7 @@ struct TrainSettings {
     bool        skip_long     = false;
     int64_t     eval_every    = 100; // 0: at the end only
     int64_t     save_every    = 100; // 0: at the end only
+    int64_t     n_kept        = 0;   // checkpoints that stay under the number of their update
     ValidationOptions validation;
 };
 

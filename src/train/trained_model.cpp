@@ -113,7 +113,11 @@ void TrainedModel::take_init() {
     sidecar_.base       = read_base_facts(*base_);
     sidecar_.lora_alpha = choice_.full ? 0.0f : choice_.lora_alpha;
     if (training_.format()) {
-        check_sidecar_config(sidecar_, "modules");
+        try {
+            check_sidecar_config(sidecar_, "modules");
+        } catch (const Error & error) { // it is the flags that made it so
+            throw Error(ErrorKind::usage, error.message(), error.hint);
+        }
     }
 }
 

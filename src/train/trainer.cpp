@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/format.h"
@@ -7,11 +8,13 @@
 #include "base/memory.h"
 #include "train/batch_split.h"
 #include "train/data_files.h"
+#include "train/same_settings.h"
 #include "train/save_model.h"
 #include "train/schedule.h"
 #include "train/share_state.h"
 #include "train/thoughts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -23,44 +26,14 @@ namespace {
 constexpr double kMsSmoothing  = 0.1; // share of the newest update in the mean duration
 constexpr float  kScaleRetreat = 16;
 
-constexpr const char * kRanksKey = "ranks"; // of the settings: how many there are
-
-// The settings, JSON objects, that `then` has otherwise or not at all.
-std::vector<std::string> different_keys(const std::string & now, const std::string & then) {
-    const Json               a = parse_json(now, "settings"), b = parse_json(then, "settings of the checkpoint");
-    std::vector<std::string> different;
-    for (const auto & [key, value] : a.items()) {
-        if (!b.contains(key) || b[key] != value) {
-            different.push_back(key);
-        }
-    }
-    return different;
-}
-
-Curriculum make_curriculum(const TrainSettings & s) {
-    const MethodTraining & training = method_training(s.model.method);
-    const DepthDraw        draw     = parse_depth_draw(s.depth_draw);
-    if (!training.has_stages && training.format()) {
-        return Curriculum::constant(s.n_updates, s.depth);
-    }
-    if (draw == DepthDraw::stages) {
-        Curriculum curriculum(s.n_updates, s.n_blocks, s.depth);
-        curriculum.last_until(s.learned);
-        return curriculum;
-    }
-    const bool asks_all = draw == DepthDraw::free;
-    return s.learned > 0 ? Curriculum::growing(s.n_updates, s.depth, asks_all, s.learned)
-                         : Curriculum::drawn(s.n_updates, s.depth, asks_all);
-}
-
 } // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
-    curriculum_ = make_curriculum(settings_);
-    model_      = std::make_unique<TrainedModel>(settings_.model, backend);
+    lay_out_stages();
+    model_ = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
@@ -168,90 +141,6 @@ Minibatch Trainer::own_share(const Minibatch & batch) const {
     }
     share.share = double(share.n_examples()) / double(batch.n_examples());
     return share;
-}
-
-void Trainer::save_last() {
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            folder_.keep_previous();
-            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments);
-        }
-    });
-}
-
-void Trainer::save_best() {
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            save_checkpoint(folder_.best(), state_, model_->optimizer(), CheckpointParts::weights);
-        }
-    });
-}
-
-// The last checkpoint, or the one before it when that is damaged or missing.
-RunState Trainer::load_last() {
-    const auto load = [&](const std::string & path) {
-        return load_checkpoint(path, model_->optimizer(), CheckpointParts::weights_and_moments);
-    };
-    try {
-        return load(folder_.last());
-    } catch (const Error & error) {
-        if (!folder_.has(folder_.previous()) ||
-            (error.kind != ErrorKind::format && error.kind != ErrorKind::not_found)) {
-            throw;
-        }
-        const RunState state = load(folder_.previous());
-        log_warning(error.message() + "; going on from the checkpoint before it, after update " +
-                    std::to_string(state.update));
-        folder_.return_to_previous();
-        return state;
-    }
-}
-
-// Ranks may run on machines with files of their own.
-void Trainer::check_same_settings() {
-    const std::vector<std::string> all = gather_together(ranks_, [&] { return state_.settings; });
-    together(ranks_, [&] {
-        const std::vector<std::string> different = different_keys(all.front(), state_.settings);
-        if (!different.empty()) {
-            throw Error(ErrorKind::usage, "not the settings or files of rank 0: " + join(different, ", "),
-                        "all ranks need the same flags, data and models");
-        }
-    });
-}
-
-void Trainer::resume() {
-    const std::string settings = state_.settings;
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            continue_from(settings);
-        }
-    });
-    share_state(ranks_, state_);
-    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights_and_moments);
-}
-
-void Trainer::continue_from(const std::string & settings) {
-    state_                             = load_last();
-    std::vector<std::string> different = different_keys(settings, state_.settings);
-    if (different == std::vector<std::string>{ kRanksKey }) {
-        log_warning("the run goes on with " + std::to_string(ranks_.size()) +
-                    " ranks; before it had another number, and sums are now rounded otherwise");
-        different.clear();
-        state_.settings = settings;
-    }
-    if (!different.empty()) {
-        throw Error(ErrorKind::usage, "--resume: the run was started with other settings: " + join(different, ", "),
-                    "give the same flags and files, or start a new run with another --out");
-    }
-    if (state_.update > settings_.n_updates) {
-        throw Error(ErrorKind::format, folder_.last() + ": is from update " + std::to_string(state_.update) +
-                                           " of a run of " + std::to_string(settings_.n_updates));
-    }
-    if (state_.place.stage >= int64_t(curriculum_.stages().size())) {
-        throw Error(ErrorKind::format, folder_.last() + ": is from stage " + std::to_string(state_.place.stage + 1) +
-                                           " of " + std::to_string(curriculum_.stages().size()));
-    }
-    folder_.cut_metrics(state_.update);
 }
 
 // Remaining time: an update costs in proportion to its sequential layer applications.
@@ -491,7 +380,8 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
     if (validator_) {
         together(ranks_, [&] {
             if (ranks_.is_first()) {
-                load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights);
+                // Of a run that was taken back to an older checkpoint the best state may be from the time after it.
+                state_.best = load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights).best;
             }
         });
         share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);

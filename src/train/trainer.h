@@ -97,6 +97,7 @@ class Trainer {
     void         save_best();
     RunState     load_last();
     void         check_same_settings();
+    void         lay_out_stages();
     void         resume();
     void         continue_from(const std::string & settings);
     TrainOutcome finish(const TrainEvents & events);

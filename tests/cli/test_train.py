@@ -5,6 +5,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BIN, clean_environment, Pty, run, without_escapes
+from support import BIN, clean_environment, Pty, run, TESTS, without_escapes
 
 KILLS = int(os.environ.get("PENELOPE_TEST_KILLS", "2"))  # at least so many for each method
 SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
@@ -349,8 +350,95 @@ class Resuming(Trained):
     def test_other_settings_are_refused(self):
         self.expected("penelope")
         done = self.train("--resume", "--clip", 0.5, out="straight/penelope")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("clip", done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("another --clip", done.stderr)
+
+    def test_a_file_that_changed_is_named(self):
+        data = self.root / "changing"
+        shutil.copytree(self.root / "data", data)
+        args = ("-m", self.base, "--method", "cot", "--updates", 2, "--batch", 2, "-n", 2, "--eval-limit", 2)
+        self.assertEqual(run("train", *args, "--data", data, "--out", self.root / "changed").returncode, 0)
+        lines = (data / "train.jsonl").read_text().splitlines(keepends=True)
+        (data / "train.jsonl").write_text("".join(lines[:-1]))
+        done = run("train", "--resume", "--out", self.root / "changed")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"error: --resume: .*another file than \S*changing/train\.jsonl\n")
+        self.assertNotIn("sha256", done.stderr)
+
+
+class Documented(Trained):
+    def test_every_field_of_the_metrics_is_on_the_page(self):
+        page = (TESTS.parent / "docs" / "training.md").read_text()
+        self.train_ok(*self.latent("penelope", "--updates", 4, "--step-loss", 1), out="fields")
+        self.train_ok(*self.latent("codi", "--updates", 2), out="codi-fields")
+        fields = {key for out in ("fields", "codi-fields") for line in self.metrics(out) for key in line}
+        self.assertLessEqual({"loss", "valid_exact", "exact_by_K", "step_loss", "teacher_loss"}, fields)
+        self.assertEqual([field for field in sorted(fields) if f"`{field}`" not in page], [])
+        self.assertIn("metrics.jsonl", (TESTS.parent / "README.md").read_text())
+
+
+class Longer(Trained):
+    """--resume --updates N makes a run longer, whether it had come to its end or not."""
+
+    def test_a_finished_run_goes_on(self):
+        self.train_ok(*self.latent("penelope", "--updates", 8, "--save-every", 2, "--keep", 3), out="longer")
+        folder = self.root / "longer"
+        stages = [(line["K"], line["u"]) for line in self.metrics("longer") if "loss" in line]
+        names = sorted(file.name for file in (folder / "checkpoint").iterdir())
+        self.assertEqual(names, ["best.gguf", "last.gguf", "previous.gguf", "update-4.gguf", "update-6.gguf", "update-8.gguf"])
+        done = self.train("--resume", "--updates", 14, "--json", out="longer")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["updates"], 14)
+        updates = [line for line in self.metrics("longer") if "loss" in line]
+        self.assertEqual([line["update"] for line in updates], list(range(1, 15)))
+        self.assertEqual([(line["K"], line["u"]) for line in updates], stages + [stages[-1]] * 6, "the stages stay, the last one goes on")
+        self.assertGreater(updates[8]["module_rate"], updates[7]["module_rate"], "the rate is that of a run of 14")
+        self.assertEqual(updates[13]["module_rate"], 0)
+        self.assertEqual(sum("k_default" in line for line in self.metrics("longer")), 1)
+        self.assertIn("updates = 14\n", (folder / "config.toml").read_text())
+        self.assertEqual(sorted(file.name for file in (folder / "checkpoint").glob("update-*")), ["update-10.gguf", "update-12.gguf", "update-14.gguf"])
+        # Without the flag it is now a run of 14, and it cannot become shorter.
+        self.assertEqual(self.train("--resume", out="longer").returncode, 0)
+        shorter = self.train("--resume", "--updates", 8, out="longer")
+        self.assertEqual(shorter.returncode, 2)
+        self.assertIn("--updates 8: the run was made for 14", shorter.stderr)
+
+    def test_an_interrupted_run_ends_as_if_it_had_not_been(self):
+        args = self.latent("penelope", "--updates", 6, "--save-every", 1, "--name", "longer")
+        self.train_ok(*args, out="once")
+        self.train_ok("--resume", "--updates", 30, out="once")
+        self.train_ok(*args, out="twice")
+        process = subprocess.Popen([BIN, "train", "--resume", "--updates", "30", "--log-every", "1", "--out", self.root / "twice"],
+                                   env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while "update 9/" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.train_ok("--resume", out="twice")
+        self.assertEqual((self.root / "twice" / "model.gguf").read_bytes(), (self.root / "once" / "model.gguf").read_bytes())
+        drop = ("ms", "tokens_per_second", "peak_memory")
+        clean = lambda out: [{k: v for k, v in line.items() if k not in drop} for line in self.metrics(out)]
+        self.assertEqual(clean("twice"), clean("once"))
+
+    def test_every_kept_checkpoint_can_take_the_place_of_a_damaged_one(self):
+        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep", 3), out="kept")
+        checkpoints = self.root / "kept" / "checkpoint"
+        for name in ("last", "previous", "update-6", "update-4"):
+            path = checkpoints / f"{name}.gguf"
+            data = path.read_bytes()
+            path.unlink()
+            path.write_bytes(data[:-100])
+        done = self.train("--resume", out="kept")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"warning: .*last\.gguf.*going on from the checkpoint before it, .*update-2\.gguf, after update 2")
+        self.assertEqual([line["update"] for line in self.metrics("kept") if "loss" in line], list(range(1, 7)))
+
+    def test_epochs_on_the_command_line_go_before_the_updates_of_the_run(self):
+        self.train_ok("-m", self.base, "--method", "cot", "--updates", 2, "--batch", 2, out="by-epochs")
+        n_train = len((self.root / "data" / "train.jsonl").read_text().splitlines())
+        done = self.train("--resume", "--epochs", 1, "--json", out="by-epochs")
+        self.assertEqual(json.loads(done.stdout)["updates"], -(-n_train // 2), done.stderr)
 
 
 class Habits(Trained):
@@ -388,27 +476,27 @@ class Refusals(Trained):
         return done.stderr
 
     def test_wrong_values(self):
-        self.assertIn("merged", self.refused("-m", self.base, "--method", "penelope", "--full", "--init", self.lora))
+        self.assertIn("merged", self.refused("-m", self.base, "--method", "penelope", "--full", "--init", self.lora, code=2))
         self.assertIn("--depth-draw", self.refused("-m", self.base, "--method", "penelope", "--depth-draw", "sometimes", code=2))
         self.assertIn("--interval", self.refused(*self.latent("penelope", "--interval", "1-3"), code=2))
-        self.assertIn("interval", self.refused(*self.latent("penelope", "--interval", "2:9")))
-        self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1)))
-        self.assertIn("--full", self.refused("--init-random", self.root / "shape.toml", "--method", "cot"))
+        self.assertIn("interval", self.refused(*self.latent("penelope", "--interval", "2:9"), code=2))
+        self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1), code=2))
+        self.assertIn("--full", self.refused("--init-random", self.root / "shape.toml", "--method", "cot", code=2))
         self.assertIn("--method", self.refused("-m", self.base, code=2))
         none = run("train", "--resume", "--out", self.root / "nothing")
-        self.assertEqual(none.returncode, 1)
+        self.assertEqual(none.returncode, 2)
         self.assertIn("holds no run to continue", none.stderr)
-        self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base))
+        self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base, code=2))
 
     def test_a_refused_run_leaves_the_one_it_would_replace_and_no_folder(self):
-        self.refused(*self.latent("penelope", "--interval", "2:9"), out="never")
+        self.refused(*self.latent("penelope", "--interval", "2:9"), out="never", code=2)
         self.assertFalse((self.root / "never").exists())
         kept = self.lora.read_bytes()
-        self.refused("-m", self.base, "--method", "cot", "--max-length", 60, "--force", out="cot")
+        self.refused("-m", self.base, "--method", "cot", "--max-length", 60, "--force", out="cot", code=2)
         self.assertEqual(self.lora.read_bytes(), kept)
 
     def test_examples_that_do_not_fit_are_refused_or_left_out_on_request(self):
-        self.assertIn("--skip-long", self.refused("-m", self.base, "--method", "cot", "--max-length", 60))
+        self.assertIn("--skip-long", self.refused("-m", self.base, "--method", "cot", "--max-length", 60, code=2))
         done = self.train(*self.latent("penelope", "--max-length", 70, "--skip-long", "--dry-run", "--json"), out="short")
         self.assertGreater(json.loads(done.stdout)["examples"]["skipped"], 0)
 

@@ -166,7 +166,7 @@ TEST_CASE("two checkpoints are kept, and the older takes the place of a damaged 
     save("3");
     CHECK(test::read_bytes(run.last()) == "3");
     CHECK(test::read_bytes(run.previous()) == "2");
-    run.return_to_previous();
+    run.return_to(run.previous());
     CHECK(test::read_bytes(run.last()) == "2");
     CHECK(test::read_bytes(run.previous()) == "2");
     save("4");

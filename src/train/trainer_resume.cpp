@@ -1,0 +1,155 @@
+// What a run leaves on the disk to go on from, and how it goes on: also with more updates than it was made for.
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "train/same_settings.h"
+#include "train/share_state.h"
+#include "train/trainer.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+// Those of a run that was made longer stay where they were, and the last one goes on.
+void Trainer::lay_out_stages() {
+    const TrainSettings &  s        = settings_;
+    const MethodTraining & training = method_training(s.model.method);
+    const DepthDraw        draw     = parse_depth_draw(s.depth_draw);
+    const int64_t          n_staged = s.n_staged > 0 ? s.n_staged : s.n_updates;
+    const bool             asks_all = draw == DepthDraw::free;
+    Curriculum curriculum = !training.has_stages && training.format() ? Curriculum::constant(n_staged, s.depth)
+                            : draw == DepthDraw::stages               ? Curriculum(n_staged, s.n_blocks, s.depth)
+                            : s.learned > 0 ? Curriculum::growing(n_staged, s.depth, asks_all, s.learned)
+                                            : Curriculum::drawn(n_staged, s.depth, asks_all);
+    if (draw == DepthDraw::stages) {
+        curriculum.last_until(s.learned);
+    }
+    curriculum.lengthen(s.n_updates);
+    curriculum_ = std::move(curriculum);
+}
+
+void Trainer::save_last() {
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            folder_.keep_previous();
+            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments);
+            folder_.keep_last(state_.update, settings_.n_kept);
+        }
+    });
+}
+
+void Trainer::save_best() {
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            save_checkpoint(folder_.best(), state_, model_->optimizer(), CheckpointParts::weights);
+        }
+    });
+}
+
+// The newest checkpoint that is whole.
+RunState Trainer::load_last() {
+    const std::vector<std::string> files = folder_.checkpoints();
+    std::vector<std::string>       damaged; // and what is wrong with each
+    while (true) {
+        const std::string & file = files[damaged.size()];
+        try {
+            RunState state = load_checkpoint(file, model_->optimizer(), CheckpointParts::weights_and_moments);
+            if (!damaged.empty()) {
+                log_warning(join(damaged, "; ") + "; going on from the checkpoint before it, " + file +
+                            ", after update " + std::to_string(state.update));
+                folder_.return_to(file);
+            }
+            return state;
+        } catch (const Error & error) {
+            if (damaged.size() + 1 == files.size() ||
+                (error.kind != ErrorKind::format && error.kind != ErrorKind::not_found)) {
+                throw;
+            }
+            damaged.push_back(error.message());
+        }
+    }
+}
+
+// Ranks may run on machines with files of their own.
+void Trainer::check_same_settings() {
+    const std::vector<std::string> all = gather_together(ranks_, [&] { return state_.settings; });
+    together(ranks_, [&] {
+        const std::vector<std::string> different = different_settings(all.front(), state_.settings);
+        if (!different.empty()) {
+            refuse_settings(different, settings_, "rank 0 was started",
+                            "all ranks need the same flags, data and models");
+        }
+    });
+}
+
+void Trainer::resume() {
+    const std::string settings = state_.settings;
+    together(ranks_, [&] {
+        if (ranks_.is_first()) {
+            continue_from(settings);
+        }
+    });
+    share_state(ranks_, state_);
+    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights_and_moments);
+    together(ranks_, [&] {
+        settings_.n_staged =
+            json_find<int64_t>(parse_json(state_.settings, "settings"), kStagesKey, "settings").value_or(0);
+        lay_out_stages();
+        if (state_.place.stage >= int64_t(curriculum_.stages().size())) {
+            throw Error(ErrorKind::format, folder_.last() + ": is from stage " +
+                                               std::to_string(state_.place.stage + 1) + " of " +
+                                               std::to_string(curriculum_.stages().size()));
+        }
+    });
+}
+
+void Trainer::continue_from(const std::string & settings) {
+    state_                             = load_last();
+    const std::string        where     = folder_.last();
+    const Json               then      = parse_json(state_.settings, where);
+    std::vector<std::string> different = different_settings(settings, state_.settings);
+    const auto               forgive   = [&](const char * key) {
+        const auto found  = std::find(different.begin(), different.end(), key);
+        const bool is_one = found != different.end();
+        if (is_one) {
+            different.erase(found);
+        }
+        return is_one;
+    };
+    if (forgive(kRanksKey)) {
+        log_warning("the run goes on with " + std::to_string(ranks_.size()) +
+                    " ranks; before it had another number, and sums are now rounded otherwise");
+    }
+    const bool    other_length = forgive("updates");
+    const int64_t n_before     = json_get<int64_t>(then, "updates", where);
+    if (!different.empty()) {
+        refuse_settings(different, settings_, "--resume: the run was started",
+                        "give the same flags and files, or start a new run with another --out");
+    }
+    if (settings_.n_updates < n_before) {
+        throw Error(ErrorKind::usage,
+                    "--updates " + std::to_string(settings_.n_updates) + ": the run was made for " +
+                        std::to_string(n_before) + ", and --resume can only make it longer",
+                    "start a new run with another --out");
+    }
+    if (state_.update > settings_.n_updates) {
+        throw Error(ErrorKind::format, where + ": is from update " + std::to_string(state_.update) + " of a run of " +
+                                           std::to_string(settings_.n_updates));
+    }
+    OrderedJson   now      = OrderedJson::parse(settings);
+    const int64_t n_staged = json_find<int64_t>(then, kStagesKey, where).value_or(n_before);
+    if (n_staged != settings_.n_updates) {
+        now[kStagesKey] = n_staged;
+    }
+    state_.settings = dump_json(now);
+    if (other_length) {
+        // For the next --resume, which may come without the flag.
+        write_file(folder_.config(), settings_toml(settings_), true);
+        log_info("the run was made for " + std::to_string(n_before) + " updates and goes on to " +
+                 std::to_string(settings_.n_updates));
+    }
+    folder_.cut_metrics(state_.update);
+}
+
+} // namespace penelope
