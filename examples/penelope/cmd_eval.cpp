@@ -1,26 +1,24 @@
-// penelope eval: exact match of a model on a file of questions, at one or several K; several sidecars side by side; and the
-// paired comparison of two files of predictions.
+// penelope eval: exact match of a model on a file of questions, at one or several K, and several sidecars side by side.
 #include "commands.h"
+#include "eval_compare.h"
+#include "eval_output.h"
 #include "interrupt.h"
 #include "model_setup.h"
-#include "output.h"
 
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/growing_file.h"
 #include "gguf/reader.h"
 #include "latent/settled_file.h"
 #include "latent/sidecar.h"
 #include "task/choose_settled.h"
-#include "task/compare.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
 #include "task/example_format.h"
 #include "text/wording.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
@@ -30,134 +28,48 @@ namespace penelope {
 
 namespace {
 
-std::string percent(double share) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.2f %%", 100 * share);
-    return text;
-}
+// The file of --predictions: it grows while questions are answered, in the order they are asked, and is written anew at the end, in
+// the order of the questions and with the times. What fails meanwhile is told at the end, when the scores have been printed.
+class PredictionFile {
+  public:
+    PredictionFile(const std::string & path, bool force) : file_(path, force), force_(force) {}
 
-double rounded(double value, double unit) {
-    return std::round(value / unit) * unit;
-}
+    const std::string & path() const { return file_.path(); }
+    void                next_run() { n_run_++; }
 
-// "auto (3.2)": and the steps it took, in the mean.
-std::string auto_text(const Score & s) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_taken);
-    return text;
-}
-
-OrderedJson table_row(const std::string & who, const Evaluation & run, const Score & s) {
-    return { { "model", who },
-             { "K", run.is_visible()          ? OrderedJson("")
-                    : s.n_steps == kAutoSteps ? OrderedJson(auto_text(s))
-                                              : OrderedJson(s.n_steps) },
-             { "EM", percent(s.em) },
-             { "parsed", percent(s.parsed) },
-             { "n", s.n },
-             { "output tokens", rounded(s.output_tokens, 0.01) },
-             { "ms", std::isfinite(s.latency_ms) ? OrderedJson(rounded(s.latency_ms, 0.1)) : OrderedJson("") },
-             { "layer applications", run.is_visible() ? OrderedJson(std::to_string(s.layer_applications) + " a token")
-                                                      : OrderedJson(s.layer_applications) } };
-}
-
-std::string depth_text(const Evaluation & run, const Score & s) {
-    return run.is_visible() ? "" : ", K=" + steps_label(s.n_steps);
-}
-
-// Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
-std::string cut_line(const std::string & who, const Evaluation & run, const Score & s) {
-    if (s.cut == 0) {
-        return "";
-    }
-    return who + depth_text(run, s) + ": " + percent(s.cut) +
-           " of the answers had no room to end and were scored as they were; -n or -c give more";
-}
-
-std::string chance_line(const std::vector<ChanceLevel> & levels) {
-    std::vector<std::string> parts;
-    for (const ChanceLevel & level : levels) {
-        parts.push_back(percent(level.share) + " (" + level.how + ")");
-    }
-    return "without reasoning: " + join(parts, ", ");
-}
-
-std::string difference_text(const PairedDifference & d) {
-    char text[160];
-    std::snprintf(text, sizeof(text), "%+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions", 100 * d.difference,
-                  100 * d.low, 100 * d.high, d.n);
-    return text;
-}
-
-OrderedJson difference_json(const PairedDifference & d) {
-    return { { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } };
-}
-
-// A file of predictions and the K to take them at: "a.jsonl@K=3", or -1 where no K is said.
-struct Compared {
-    std::vector<Evaluation> runs;
-    Outcomes                outcomes;
-};
-
-Compared read_compared(const std::string & text, int steps) {
-    const size_t at   = text.rfind("@K=");
-    std::string  path = text;
-    if (at != std::string::npos) {
-        const char * first  = text.data() + at + 3;
-        const char * last   = text.data() + text.size();
-        const auto   result = std::from_chars(first, last, steps);
-        if (result.ec != std::errc() || result.ptr != last || steps < 0) {
-            throw UsageError("--compare: '" + text.substr(at + 3) + "' is not a number of latent steps",
-                             "e.g. --compare a.jsonl@K=0 b.jsonl@K=5");
+    void add(const Evaluation & batch) {
+        try {
+            if (!failed_) {
+                file_.append(prediction_lines(batch, n_run_));
+                n_lines_ += batch.predictions.size();
+            }
+        } catch (const Error &) {
+            failed_ = true;
         }
-        path = text.substr(0, at);
     }
-    Compared compared{ read_evaluations(path), {} };
-    compared.outcomes = outcomes_of(compared.runs, steps, path);
-    return compared;
-}
 
-// "K=3", "K=3, 5" for runs that differ, "visible steps" where there is no K.
-std::string steps_text(const Compared & compared) {
-    if (std::all_of(compared.runs.begin(), compared.runs.end(),
-                    [](const Evaluation & run) { return run.is_visible(); })) {
-        return "visible steps";
+    void finish(const std::vector<Evaluation> & runs) const {
+        std::string all;
+        size_t      n_all = 0;
+        for (size_t i = 0; i < runs.size(); i++) {
+            all += prediction_lines(runs[i], i + 1);
+            n_all += runs[i].predictions.size();
+        }
+        try {
+            if (n_all > 0) {
+                write_file(path(), all, force_ || file_.is_made());
+            }
+        } catch (const Error & error) {
+            throw Error(error.kind, error.message(),
+                        std::to_string(n_lines_) + " of " + std::to_string(n_all) + " predictions are in it");
+        }
     }
-    const Outcomes &         outcomes = compared.outcomes;
-    std::vector<std::string> parts;
-    for (const int k : outcomes.steps) {
-        parts.push_back(steps_label(k));
-    }
-    return "K=" + join(parts, ", ");
-}
 
-int compare(const Options & options, Terminal & terminal) {
-    std::vector<std::string> files = options.list("compare");
-    for (const std::string & file : options.list("with")) {
-        files.push_back(file);
-    }
-    if (files.size() != 2) {
-        throw UsageError("--compare: takes two files of predictions",
-                         "penelope eval --compare a.jsonl b.jsonl, each with @K=N behind it where that K is meant");
-    }
-    const std::vector<int> steps = options.steps("latent-steps");
-    if (steps.size() > 1) {
-        throw UsageError("-K: a comparison takes one K", "leave it out to compare each at the K its file names");
-    }
-    const int              k      = steps.empty() ? -1 : steps.front();
-    const Compared         first  = read_compared(files[0], k);
-    const Compared         second = read_compared(files[1], k);
-    const PairedDifference d      = paired_bootstrap(first.outcomes.questions, second.outcomes.questions);
-    if (options.flag("json")) {
-        OrderedJson object = { { "status", "ok" }, { "K", { first.outcomes.steps, second.outcomes.steps } } };
-        object.update(difference_json(d));
-        terminal.line(dump_json(object));
-    } else {
-        terminal.line("second (" + steps_text(second) + ") minus first (" + steps_text(first) +
-                      "): " + difference_text(d));
-    }
-    return 0;
-}
+  private:
+    GrowingFile file_;
+    size_t      n_run_ = 0, n_lines_ = 0;
+    bool        failed_ = false, force_;
+};
 
 // How answers are read: by flags, else as the model's file says, else by the questions.
 struct Reading {
@@ -182,8 +94,8 @@ AnswerReader answer_reader(const Reading & reading, const Engine & engine, const
 }
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
-                        const std::vector<Example> & examples, const Reading & reading,
-                        const std::vector<int> & steps) {
+                        const std::vector<Example> & examples, const Reading & reading, const std::vector<int> & steps,
+                        PredictionFile * file) {
     const auto engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
     check_way(*engine, options.flag("cot") ? "cot" : "", -1, options.flag("insist"));
     const int      n_batch = static_cast<int>(options.integer("batch"));
@@ -199,37 +111,20 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
     evaluation.n_predict = static_cast<int>(options.integer("predict"));
     evaluation.n_batch   = n_batch;
 
-    const InterruptHold hold;
-    const Stopwatch     watch;
-    Evaluation          result =
-        evaluate(session, answer_reader(reading, *engine, examples), examples, evaluation, [&](double share) {
-            terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
-                              " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
-            return interrupt_count() == 0;
-        });
+    const Stopwatch      watch;
+    const InterruptWatch stop = watch_session(session);
+    EvaluateEvents       events;
+    events.progress = [&](double share) {
+        terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
+                          " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
+        return interrupt_count() == 0;
+    };
+    if (file) {
+        events.answered = [&](const Evaluation & batch) { file->add(batch); };
+    }
+    Evaluation result = evaluate(session, answer_reader(reading, *engine, examples), examples, evaluation, events);
     terminal.progress("");
     return result;
-}
-
-void write_predictions(AtomicFile & file, const std::vector<Evaluation> & runs) {
-    for (size_t i = 0; i < runs.size(); i++) {
-        file.write(prediction_lines(runs[i], i + 1));
-    }
-    file.commit();
-}
-
-// Mean and spread over the runs, each at the K its file names; null when that was not among those scored.
-OrderedJson spread_json(const std::vector<Evaluation> & runs) {
-    std::vector<double> ems;
-    for (const Evaluation & run : runs) {
-        const Score * chosen = find_chosen_score(run);
-        if (!chosen) {
-            return nullptr;
-        }
-        ems.push_back(chosen->em);
-    }
-    const Spread s = spread(ems);
-    return { { "runs", runs.size() }, { "em_mean", s.mean }, { "em_sd", s.sd } };
 }
 
 // The adapters to score, "A,B" counting as two; without --seed-runs one empty name for what --sidecar and --lora say. They
@@ -267,10 +162,13 @@ int choose_threshold(const Options & options, Terminal & terminal, const std::ve
     }
     std::vector<int> steps(size_t(config.k_max) + 1);
     std::iota(steps.begin(), steps.end(), 0);
-    const Evaluation    run    = evaluate_one(options, terminal, "", examples, reading, steps);
+    const Evaluation run = evaluate_one(options, terminal, "", examples, reading, steps, nullptr);
+    if (run.interrupted) {
+        throw Error(ErrorKind::cancelled, "--choose-settled: interrupted, nothing was chosen");
+    }
     const SettledChoice choice = choose_settled(run.predictions, int(config.k_default));
     if (choice.threshold == 0) {
-        throw Error(ErrorKind::usage,
+        throw Error(ErrorKind::unsupported,
                     "--choose-settled: no threshold keeps the exactness of K=" + std::to_string(choice.n_reference),
                     "use a fixed -K with this file");
     }
@@ -293,57 +191,11 @@ int choose_threshold(const Options & options, Terminal & terminal, const std::ve
     return 0;
 }
 
-void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::string> & names, const Options & options,
-                Terminal & terminal) {
-    if (options.flag("json")) {
-        for (size_t i = 0; i < runs.size(); i++) {
-            OrderedJson object = evaluation_json(runs[i]);
-            object["model"]    = names[i];
-            if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
-                object["over_guess"] = difference_json(*d);
-            }
-            if (runs.size() > 1) {
-                object["all_runs"] = spread_json(runs);
-            }
-            terminal.line(dump_json(object));
-        }
-        return;
-    }
-    std::vector<OrderedJson> table;
-    std::vector<std::string> notes;
-    for (size_t i = 0; i < runs.size(); i++) {
-        for (const Score & s : runs[i].scores) {
-            table.push_back(table_row(names[i], runs[i], s));
-            notes.push_back(cut_line(names[i], runs[i], s));
-        }
-    }
-    terminal.write(format_table(table, TableFormat::markdown));
-    terminal.line("");
-    terminal.line(chance_line(runs.front().chance));
-    for (size_t i = 0; i < runs.size(); i++) {
-        if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
-            terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
-                          " minus the first of these: " + difference_text(*d));
-        }
-    }
-    for (const std::string & note : notes) {
-        if (!note.empty()) {
-            terminal.line(note);
-        }
-    }
-    if (runs.size() > 1) {
-        const OrderedJson all = spread_json(runs);
-        terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
-                      (all.is_null() ? "not all of these K were scored"
-                                     : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
-    }
-}
-
 } // namespace
 
 int cmd_eval(const Options & options, Terminal & terminal) {
     if (options.given("compare")) {
-        return compare(options, terminal);
+        return compare_predictions(options, terminal);
     }
     if (options.given("with")) {
         throw UsageError("'" + options.text("with") + "': unexpected argument", "the questions are given with --data");
@@ -364,24 +216,36 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     }
 
     // Refused before the questions are asked: the work would be lost.
-    std::optional<AtomicFile> predictions;
+    std::optional<PredictionFile> file;
     if (options.given("predictions")) {
-        predictions.emplace(options.text("predictions"), options.flag("force"));
+        file.emplace(options.text("predictions"), options.flag("force"));
     }
 
     std::vector<Evaluation>  runs;
     std::vector<std::string> names;
     for (const std::string & adapter : adapters_of(options)) {
-        runs.push_back(evaluate_one(options, terminal, adapter, examples, reading, options.steps("latent-steps")));
-        const std::string & file = adapter.empty() ? options.text("sidecar") : adapter;
-        names.push_back(file.empty() ? runs.back().method : file);
+        if (file) {
+            file->next_run();
+        }
+        runs.push_back(evaluate_one(options, terminal, adapter, examples, reading, options.steps("latent-steps"),
+                                    file ? &*file : nullptr));
+        const std::string & name = adapter.empty() ? options.text("sidecar") : adapter;
+        names.push_back(name.empty() ? runs.back().method : name);
+        if (runs.back().interrupted) {
+            break;
+        }
     }
     // The scores first: a disk that is full must not cost them.
-    print_runs(runs, names, options, terminal);
-    if (predictions) {
-        write_predictions(*predictions, runs);
+    int code = 0;
+    if (runs.back().interrupted) {
+        code = print_interrupted(runs, names, file ? file->path() : "", options, terminal);
+    } else {
+        print_runs(runs, names, options, terminal);
     }
-    return 0;
+    if (file) {
+        file->finish(runs);
+    }
+    return code;
 }
 
 } // namespace penelope

@@ -50,8 +50,9 @@ std::string shown(const std::string & path) {
     return in_quotes(path, 1024);
 }
 
-// Where the file will really be: absolute, through a symbolic link. Throws when nothing can be written there.
-std::string resolve_target(const std::string & path, bool force) {
+} // namespace
+
+std::string writable_target(const std::string & path, bool force) {
     std::error_code ec;
     fs::path        target = fs::absolute(path, ec);
     if (path.empty() || ec || !target.has_filename()) {
@@ -88,8 +89,6 @@ std::string resolve_target(const std::string & path, bool force) {
     return target.string();
 }
 
-} // namespace
-
 TemporaryPath::TemporaryPath(const std::string & path) {
     if (path.size() >= sizeof(Slot::path)) {
         throw Error(ErrorKind::io, shown(path) + ": path too long");
@@ -121,7 +120,7 @@ void TemporaryPath::release() noexcept {
 }
 
 AtomicFile::AtomicFile(const std::string & path, bool force)
-    : path_(path), target_(resolve_target(path, force)), force_(force) {
+    : path_(path), target_(writable_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
     // Another name where a file of it is there: one that a killed process of the same number left behind.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {

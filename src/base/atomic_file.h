@@ -69,6 +69,9 @@ class AtomicFile {
     bool                 force_ = false;
 };
 
+// Where a file given as `path` will really be: absolute, through a symbolic link. Throws Error for what an AtomicFile refuses.
+std::string writable_target(const std::string & path, bool force);
+
 void write_file(const std::string & path, std::string_view content, bool force);
 
 // Removes the temporary files of AtomicFiles that ended processes left in a directory; those of living ones stay.

@@ -25,10 +25,12 @@ void check_answers(const AnswerReader & reader, const std::vector<Example> & exa
     }
     for (const Example & example : examples) {
         if (reader.gold(example).empty()) {
+            const bool        is_generic = &reader.task() == &generic_task();
+            const std::string why        = is_generic ? "has no number in it"
+                                                      : std::string("is none that can be read as task ") + reader.task().name;
             throw Error(ErrorKind::format,
-                        "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) +
-                            " is none that can be read as task " + reader.task().name,
-                        "--task generic takes any answer, --match number only numbers");
+                        "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) + " " + why,
+                        is_generic ? "--match exact compares answers of any kind" : "--task generic takes any answer");
         }
     }
 }
@@ -53,6 +55,7 @@ Prediction predict(const AnswerReader & reader, const Example & example, int n_s
     p.text               = answer.text;
     p.extracted          = reader.read(answer.text);
     p.answer             = example.answer;
+    p.gold               = reader.gold(example);
     p.parsed             = !p.extracted.empty();
     p.correct            = reader.is_correct(answer.text, example);
     p.n_tokens           = int(answer.tokens.size());
@@ -80,90 +83,170 @@ std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
     return chosen;
 }
 
-} // namespace
-
-Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
-                    const EvaluateOptions & options, const EvaluateProgress & progress) {
-    check_answers(reader, examples);
-    const Engine &   engine  = session.engine();
-    const Method &   method  = engine.method(options.method);
-    const Wording *  wording = engine.wording();
-    std::vector<int> steps   = options.steps.empty() ? std::vector<int>{ method.default_steps() } : options.steps;
-    const bool       visible = method.max_steps() == 0;
-    const bool       is_auto = steps.back() == kAutoSteps;
-    if (!is_auto) {
-        check_steps(method, steps.back());
+// Answers that count as the same are the same to a guess.
+std::vector<Example> in_one_form(const AnswerReader & reader, std::vector<Example> examples) {
+    if (&reader.task() != &generic_task()) {
+        return examples; // written by the task itself
     }
-    GenerateOptions generate;
-    generate.method    = method.name();
-    generate.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
+    for (Example & example : examples) {
+        example.answer = reader.gold(example);
+    }
+    return examples;
+}
 
-    const ExamplePrompts asked(engine.tokenizer(),
+// The questions of one evaluation on their way through a session.
+class Asking {
+  public:
+    Asking(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
+           const EvaluateOptions & options, const EvaluateEvents & events);
+
+    Evaluation run();
+
+  private:
+    bool ask(size_t start, size_t n);
+    bool time(size_t which, bool is_kept);
+    bool all();
+
+    Session &                    session_;
+    const AnswerReader &         reader_;
+    const std::vector<Example> & examples_;
+    const EvaluateEvents &       events_;
+    const Method &               method_;
+    const std::vector<int>       steps_;
+    const bool                   is_auto_;
+    const size_t                 n_batch_, n_timed_;
+    GenerateOptions              generate_;
+    std::vector<Tokens>          prompts_;
+    std::vector<size_t>          order_; // of the questions, by their length
+
+    std::vector<std::vector<Prediction>> by_example_; // in each, one per K
+};
+
+Asking::Asking(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
+               const EvaluateOptions & options, const EvaluateEvents & events)
+    : session_(session), reader_(reader), examples_(examples), events_(events),
+      method_(session.engine().method(options.method)),
+      steps_(options.steps.empty() ? std::vector<int>{ method_.default_steps() } : options.steps),
+      is_auto_(steps_.back() == kAutoSteps),
+      n_batch_(size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)))),
+      n_timed_(size_t(options.n_timed)), order_(examples.size()), by_example_(examples.size()) {
+    if (!is_auto_) {
+        check_steps(method_, steps_.back());
+    }
+    const bool visible  = method_.max_steps() == 0;
+    generate_.method    = method_.name();
+    generate_.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
+
+    const Wording *      wording = session.engine().wording();
+    const ExamplePrompts asked(session.engine().tokenizer(),
                                wording ? wording->prompt_template : format_of(examples.front().kind).prompt_template);
-    std::vector<Tokens>  prompts;
     for (const Example & example : examples) {
-        prompts.push_back(asked.tokens(example));
+        prompts_.push_back(asked.tokens(example));
     }
     // Neighbours in length share a graph shape more often and waste less on waiting for the longest answer.
-    std::vector<size_t> order(examples.size());
-    std::iota(order.begin(), order.end(), size_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return prompts[a].size() < prompts[b].size(); });
-    check_room(method, session, prompts[order.back()], is_auto ? method.max_steps() : steps.back(),
-               examples[order.back()].id);
+    std::iota(order_.begin(), order_.end(), size_t(0));
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return prompts_[a].size() < prompts_[b].size(); });
+    check_room(method_, session, prompts_[order_.back()], is_auto_ ? method_.max_steps() : steps_.back(),
+               examples[order_.back()].id);
+}
 
-    const std::vector<size_t> timed   = choose_timed(order, size_t(options.n_timed));
-    const size_t              n_batch = size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)));
-    const size_t              n_work  = order.size() + timed.size();
-    const auto                report  = [&](size_t n_done) {
-        if (progress && !progress(double(n_done) / double(n_work))) {
-            throw Error(ErrorKind::cancelled, "evaluation: interrupted");
+// Answers n questions side by side, at every K. False: they were cut off.
+bool Asking::ask(size_t start, size_t n) {
+    std::vector<Tokens> batch;
+    for (size_t i = 0; i < n; i++) {
+        batch.push_back(prompts_[order_[start + i]]);
+    }
+    generate_.n_steps = is_auto_ ? kAutoSteps : -1;
+    const std::vector<std::vector<Answer>> by_steps =
+        is_auto_ ? std::vector<std::vector<Answer>>{ session_.generate_batch(batch, generate_) }
+                 : session_.generate_sweep(batch, steps_, generate_);
+    for (const std::vector<Answer> & answers : by_steps) {
+        for (const Answer & answer : answers) {
+            if (answer.finish_reason == FinishReason::cancelled) {
+                return false;
+            }
         }
-    };
-    std::vector<std::vector<Prediction>> by_example(examples.size()); // in each, one per K
-    for (size_t start = 0; start < order.size(); start += n_batch) {
-        const size_t        n = std::min(n_batch, order.size() - start);
-        std::vector<Tokens> batch;
-        for (size_t i = 0; i < n; i++) {
-            batch.push_back(prompts[order[start + i]]);
-        }
-        generate.n_steps = is_auto ? kAutoSteps : -1;
-        const std::vector<std::vector<Answer>> by_steps =
-            is_auto ? std::vector<std::vector<Answer>>{ session.generate_batch(batch, generate) }
-                    : session.generate_sweep(batch, steps, generate);
+    }
+    Evaluation done;
+    done.method        = method_.name();
+    done.task          = reader_.task().name;
+    done.default_steps = method_.default_steps();
+    for (size_t i = 0; i < n; i++) {
+        const size_t which = order_[start + i];
         for (size_t k = 0; k < by_steps.size(); k++) {
-            for (size_t i = 0; i < n; i++) {
-                const size_t which = order[start + i];
-                by_example[which].push_back(predict(reader, examples[which], steps[k], by_steps[k][i]));
-            }
+            by_example_[which].push_back(predict(reader_, examples_[which], steps_[k], by_steps[k][i]));
+            done.predictions.push_back(by_example_[which].back());
         }
-        report(start + n);
     }
-    // Depths take turns, so that a machine that slows down does so for all of them.
-    for (size_t i = 0; i < timed.size() + (timed.empty() ? 0 : kWarmUps); i++) {
-        const bool   warm  = i >= kWarmUps;
-        const size_t which = timed[warm ? i - kWarmUps : i % timed.size()];
-        for (size_t k = 0; k < steps.size(); k++) {
-            generate.n_steps = steps[k];
-            session.clear(); // a cached prompt would cost nothing
-            const Timings spent = session.generate(prompts[which], generate).timings;
-            if (warm) {
-                by_example[which][k].latency_ms = spent.prompt_ms + spent.decode_ms;
-            }
-        }
-        report(order.size() + (warm ? i - kWarmUps + 1 : 0));
-    }
+    events_.answered(done);
+    return true;
+}
 
+// Answers a question alone. Depths take turns, so that a machine that slows down does so for all of them.
+bool Asking::time(size_t which, bool is_kept) {
+    for (size_t k = 0; k < steps_.size(); k++) {
+        generate_.n_steps = steps_[k];
+        session_.clear(); // a cached prompt would cost nothing
+        const Answer answer = session_.generate(prompts_[which], generate_);
+        if (answer.finish_reason == FinishReason::cancelled) {
+            return false;
+        }
+        if (is_kept) {
+            by_example_[which][k].latency_ms = answer.timings.prompt_ms + answer.timings.decode_ms;
+        }
+    }
+    return true;
+}
+
+// False: it was ended before everything was done.
+bool Asking::all() {
+    const std::vector<size_t> timed  = choose_timed(order_, n_timed_);
+    const double              n_work = double(order_.size() + timed.size());
+    for (size_t start = 0; start < order_.size(); start += n_batch_) {
+        const size_t n = std::min(n_batch_, order_.size() - start);
+        if (!ask(start, n) || !events_.progress(double(start + n) / n_work)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < timed.size() + (timed.empty() ? 0 : kWarmUps); i++) {
+        const bool   warm = i >= kWarmUps;
+        const size_t done = order_.size() + (warm ? i - kWarmUps + 1 : 0);
+        if (!time(timed[warm ? i - kWarmUps : i % timed.size()], warm) || !events_.progress(double(done) / n_work)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Evaluation Asking::run() {
     Evaluation result;
-    result.method        = method.name();
-    result.task          = reader.task().name;
-    result.default_steps = method.default_steps();
-    for (auto & predictions : by_example) {
+    try {
+        result.interrupted = !all();
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::cancelled) {
+            throw;
+        }
+        result.interrupted = true;
+    }
+    result.method        = method_.name();
+    result.task          = reader_.task().name;
+    result.default_steps = method_.default_steps();
+    for (auto & predictions : by_example_) {
+        result.n_left += predictions.empty();
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }
     result.scores = score(result.predictions);
-    result.chance = reader.task().chance(examples);
+    result.chance = reader_.task().chance(in_one_form(reader_, examples_));
     return result;
+}
+
+} // namespace
+
+Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
+                    const EvaluateOptions & options, const EvaluateEvents & events) {
+    check_answers(reader, examples);
+    return Asking(session, reader, examples, options, events).run();
 }
 
 } // namespace penelope

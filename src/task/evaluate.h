@@ -22,12 +22,17 @@ struct EvaluateOptions {
     int              n_timed   = 16; // questions answered once more, alone, for the latency; 0: none
 };
 
-// Called after each batch with the share of the work that is done; false ends the evaluation with Error(cancelled).
-using EvaluateProgress = std::function<bool(double share)>;
+struct EvaluateEvents {
+    // After each batch, with the share of the work that is done; false ends the evaluation. So does Session::cancel().
+    std::function<bool(double share)> progress = [](double) { return true; };
+    // With the predictions of a batch as soon as they are there, not timed yet. Nothing of a batch that was cut off.
+    std::function<void(const Evaluation & batch)> answered = [](const Evaluation &) {};
+};
 
+// An evaluation that was ended early holds what was answered until then, see Evaluation::n_left and ::interrupted.
 // Throws Error: usage for no examples and for a K the method cannot take, format for a gold answer that no text can
 // be read as.
 Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
-                    const EvaluateOptions & options, const EvaluateProgress & progress = {});
+                    const EvaluateOptions & options, const EvaluateEvents & events = {});
 
 } // namespace penelope

@@ -17,6 +17,7 @@ struct Prediction {
     float       settled = -1; // see Answer
     int         depth   = -1; // of the question, as the task counts it; negative: unknown
     std::string question, text, extracted, answer;
+    std::string gold; // the answer in the form that texts are compared in
     bool        parsed = false, correct = false;
     int         n_tokens           = 0;  // end token included
     double      latency_ms         = -1; // negative: this question was not timed
@@ -48,6 +49,8 @@ struct Evaluation {
     std::vector<Prediction>  predictions;       // by question, then K
     int                      default_steps = 0; // K of the file
     std::vector<ChanceLevel> chance;
+    bool                     interrupted = false;
+    size_t                   n_left      = 0; // questions that were then not answered
 
     // Visible steps: a layer application a layer and token, no K.
     bool is_visible() const;

@@ -1,9 +1,13 @@
 """penelope eval: scores per K, predictions, comparison of two runs, and what it refuses."""
 
 import json
+import resource
+import signal
+import subprocess
+import time
 import unittest
 
-from support import ModelTest, Pty, run
+from support import BIN, ModelTest, Pty, clean_environment, run
 
 
 class EvalTest(ModelTest):
@@ -54,6 +58,58 @@ class EvalTest(ModelTest):
             self.assertAlmostEqual(result["latency_ms"], sum(mine) / 2)
         self.assertIsNone(self.ok_json(*self.evaluate("--timed", 0))["results"][0]["latency_ms"])
 
+    def test_predictions_are_in_the_file_while_the_others_are_asked_and_stay_after_ctrl_c(self):
+        file = self.work / "growing.jsonl"
+        slow = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", self.data, "-K", "0-6", "--batch", 1, "--timed", 120, "--predictions", file)
+        for extra in ((), ("--json",)):
+            file.unlink(missing_ok=True)
+            command = [BIN, *map(str, slow), *extra]
+            process = subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.wait_for(lambda: file.exists() and file.read_text().count("\n") >= 3 * 7, process)
+            seen = file.read_text()
+            self.assertTrue(seen.endswith("\n"), "whole lines at any moment")
+            self.assertIsNone(process.poll(), "it is still at work")
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, err)
+            rows = [json.loads(line) for line in file.read_text().splitlines()]
+            n = len({row["id"] for row in rows})
+            self.assertTrue(3 <= n <= 120)
+            self.assertEqual(len(rows), 7 * n, "of every question answered, all K")
+            if extra:
+                self.assertEqual(err, "")
+                error = json.loads(out)
+                self.assertEqual((error["status"], error["kind"], error["n_left"]), ("error", "cancelled", 120 - n))
+                self.assertEqual([row["n"] for row in error["partial"]["results"]], [n] * 7)
+                said = error["message"]
+            else:
+                self.assertIn("| EM", out.replace("  ", " "))
+                self.assertIn("growing.jsonl holds their answers", err)
+                said = err
+            self.assertIn(f"interrupted after {n} of 120 questions", said)
+            self.assertEqual(self.ok_json("eval", "--compare", file, file, "-K", 2)["n"], n)
+            self.assertEqual([path.name for path in self.work.iterdir() if path.name.startswith(".")], [])
+
+    def wait_for(self, condition, process):
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.002)
+
+    def test_a_file_that_cannot_grow_costs_no_score(self):
+        file = self.work / "p.jsonl"
+        command = [BIN, *map(str, self.evaluate("-K", "0-2", "--batch", 1, "--timed", 0, "--predictions", file))]
+        done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)))  # as a full disk
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.count("sidecar.gguf |"), 3, "a row for each K")
+        n = len(file.read_text().splitlines())
+        self.assertTrue(0 < n < 30 and n % 3 == 0)
+        self.assertIn(f"hint: {n} of 30 predictions are in it", done.stderr)
+        for line in file.read_text().splitlines():
+            json.loads(line)
+
     def test_auto_stops_by_the_threshold_of_the_file(self):
         chosen = self.work / "chosen.gguf"
         # This model knows nothing, so that every threshold keeps its exactness: the one that stops first is chosen.
@@ -85,7 +141,7 @@ class EvalTest(ModelTest):
         self.assertEqual(len(other), 10)
         self.assertNotEqual(own, other)
         alone = run(*self.evaluate("--batch", 1, "--swap-memory"))
-        self.assertEqual(alone.returncode, 1)
+        self.assertEqual(alone.returncode, 2)
         self.assertIn("single question", alone.stderr)
 
     def test_comparison_of_two_files(self):
@@ -105,16 +161,16 @@ class EvalTest(ModelTest):
         self.assertEqual(better["K"], [[1], [1]])
         self.assertIn("second (K=1) minus first (K=1)", self.ok("eval", "--compare", file, other, "-K", 1).stdout)
         # The K of the file was not scored: to compare at the best of the others would be to choose on these questions.
-        self.error(1, "which the model's file names, was not scored", "eval", "--compare", file, other)
+        self.error(2, "which the model's file names, was not scored", "eval", "--compare", file, other)
 
         self.error(2, "two files", "eval", "--compare", file)
         self.error(2, "one K", "eval", "--compare", file, other, "-K", "0-2")
-        self.error(1, "K=7", "eval", "--compare", file, other, "-K", 7)
+        self.error(2, "K=7", "eval", "--compare", file, other, "-K", 7)
         self.error(2, "unexpected argument", *self.evaluate(), other)
         other.write_text("".join(json.dumps(row) + "\n" for row in rows[3:]))
-        self.error(1, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        self.error(2, "not about the same", "eval", "--compare", file, other, "-K", 1)
         other.write_text("".join(json.dumps(row | {"question": "Evaluate: [MIN 1 2]"}) + "\n" for row in rows))
-        self.error(1, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        self.error(2, "not about the same", "eval", "--compare", file, other, "-K", 1)
         self.error(1, "is a folder", "eval", "--compare", file, self.work, "-K", 1)
         other.write_text(file.read_text() * 2)
         self.error(1, "occurs twice", "eval", "--compare", file, other, "-K", 1)
@@ -159,7 +215,7 @@ class EvalTest(ModelTest):
         long = self.work / "long.jsonl"
         deep = "[MAX 1 " * 60 + "2" + "]" * 60
         long.write_text(self.data.read_text() + json.dumps({"id": "deep", "question": f"Evaluate: {deep}", "steps": [], "answer": "2"}) + "\n")
-        self.error(1, "question 'deep'.*no room", "eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", long, "-c", 200)
+        self.error(2, "question 'deep'.*no room", "eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", long, "-c", 200)
 
     def test_bad_input(self):
         empty = self.work / "empty.jsonl"
@@ -172,9 +228,10 @@ class EvalTest(ModelTest):
         twice.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "2"}\n{"id": "a", "question": "Evaluate: [MIN 1 2]", "steps": [], "answer": "1"}\n')
         base = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar)
         for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong, "--task", "listops"), "'two' is none that can be read as task listops"),
-                           (("--data", self.data, "-K", 9), "0 to 8"), (("--data", self.data, "-K", "5-9"), "0 to 8"), (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", wrong, "--match", "number"), "'two' is none"),
-                           (("--data", self.data, "--cot", "--insist", "-K", 3), "takes no latent steps")):
+                           (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", wrong, "--match", "number"), "'two' has no number in it")):
             self.error(1, said, *base, *args)
+        for args, said in ((("-K", 9), "0 to 8"), (("-K", "5-9"), "0 to 8"), (("--cot", "--insist", "-K", 3), "takes no latent steps")):
+            self.error(2, said, *base, "--data", self.data, *args)
         self.error(2, "--match", *base, "--data", self.data, "--task", "listops", "--match", "number")
         self.error(2, "chess", *base, "--data", self.data, "--task", "chess")
         # Refused before the questions are asked: nothing was loaded, so a base that is none does not matter.

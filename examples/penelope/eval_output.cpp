@@ -1,0 +1,172 @@
+#include "eval_output.h"
+
+#include "interrupt.h"
+#include "output.h"
+
+#include "base/format.h"
+#include "task/evaluation_file.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace penelope {
+
+std::string percent(double share) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.2f %%", 100 * share);
+    return text;
+}
+
+std::string difference_text(const PairedDifference & d) {
+    char text[160];
+    std::snprintf(text, sizeof(text), "%+.2f points, 95 %% interval [%+.2f, %+.2f], %zu questions", 100 * d.difference,
+                  100 * d.low, 100 * d.high, d.n);
+    return text;
+}
+
+OrderedJson difference_json(const PairedDifference & d) {
+    return { { "n", d.n }, { "difference", d.difference }, { "low", d.low }, { "high", d.high } };
+}
+
+namespace {
+
+double rounded(double value, double unit) {
+    return std::round(value / unit) * unit;
+}
+
+// "auto (3.2)": and the steps it took, in the mean.
+std::string auto_text(const Score & s) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_taken);
+    return text;
+}
+
+OrderedJson table_row(const std::string & who, const Evaluation & run, const Score & s) {
+    return { { "model", who },
+             { "K", run.is_visible()          ? OrderedJson("")
+                    : s.n_steps == kAutoSteps ? OrderedJson(auto_text(s))
+                                              : OrderedJson(s.n_steps) },
+             { "EM", percent(s.em) },
+             { "parsed", percent(s.parsed) },
+             { "n", s.n },
+             { "output tokens", rounded(s.output_tokens, 0.01) },
+             { "ms", std::isfinite(s.latency_ms) ? OrderedJson(rounded(s.latency_ms, 0.1)) : OrderedJson("") },
+             { "layer applications", run.is_visible() ? OrderedJson(std::to_string(s.layer_applications) + " a token")
+                                                      : OrderedJson(s.layer_applications) } };
+}
+
+std::string depth_text(const Evaluation & run, const Score & s) {
+    return run.is_visible() ? "" : ", K=" + steps_label(s.n_steps);
+}
+
+// Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
+std::string cut_line(const std::string & who, const Evaluation & run, const Score & s) {
+    if (s.cut == 0) {
+        return "";
+    }
+    return who + depth_text(run, s) + ": " + percent(s.cut) +
+           " of the answers had no room to end and were scored as they were; -n or -c give more";
+}
+
+std::string chance_line(const std::vector<ChanceLevel> & levels) {
+    std::vector<std::string> parts;
+    for (const ChanceLevel & level : levels) {
+        parts.push_back(percent(level.share) + " (" + level.how + ")");
+    }
+    return "without reasoning: " + join(parts, ", ");
+}
+
+// Mean and spread over the runs, each at the K its file names; null when that was not among those scored.
+OrderedJson spread_json(const std::vector<Evaluation> & runs) {
+    std::vector<double> ems;
+    for (const Evaluation & run : runs) {
+        const Score * chosen = find_chosen_score(run);
+        if (!chosen) {
+            return nullptr;
+        }
+        ems.push_back(chosen->em);
+    }
+    const Spread s = spread(ems);
+    return { { "runs", runs.size() }, { "em_mean", s.mean }, { "em_sd", s.sd } };
+}
+
+} // namespace
+
+void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::string> & names, const Options & options,
+                Terminal & terminal) {
+    if (options.flag("json")) {
+        for (size_t i = 0; i < runs.size(); i++) {
+            OrderedJson object = evaluation_json(runs[i]);
+            object["model"]    = names[i];
+            if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
+                object["over_guess"] = difference_json(*d);
+            }
+            if (runs.size() > 1) {
+                object["all_runs"] = spread_json(runs);
+            }
+            terminal.line(dump_json(object));
+        }
+        return;
+    }
+    std::vector<OrderedJson> table;
+    std::vector<std::string> notes;
+    for (size_t i = 0; i < runs.size(); i++) {
+        for (const Score & s : runs[i].scores) {
+            table.push_back(table_row(names[i], runs[i], s));
+            notes.push_back(cut_line(names[i], runs[i], s));
+        }
+    }
+    terminal.write(format_table(table, TableFormat::markdown));
+    terminal.line("");
+    terminal.line(chance_line(runs.front().chance));
+    for (size_t i = 0; i < runs.size(); i++) {
+        if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
+            terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
+                          " minus the first of these: " + difference_text(*d));
+        }
+    }
+    for (const std::string & note : notes) {
+        if (!note.empty()) {
+            terminal.line(note);
+        }
+    }
+    if (runs.size() > 1) {
+        const OrderedJson all = spread_json(runs);
+        terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
+                      (all.is_null() ? "not all of these K were scored"
+                                     : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
+    }
+}
+
+int print_interrupted(std::vector<Evaluation> runs, const std::vector<std::string> & names, const std::string & file,
+                      const Options & options, Terminal & terminal) {
+    const Evaluation  last     = runs.back();
+    const size_t      n_scored = last.scores.empty() ? 0 : last.scores.front().n;
+    const std::string kept =
+        file.empty() ? std::string("--predictions FILE keeps their answers") : file + " holds their answers";
+    const Error error(ErrorKind::cancelled,
+                      "evaluation: interrupted after " + std::to_string(n_scored) + " of " +
+                          std::to_string(n_scored + last.n_left) + " questions" +
+                          (runs.size() > 1 ? " of run " + std::to_string(runs.size()) : ""),
+                      n_scored == 0 ? "" : kept + "; short questions come first, so that the scores are not of all");
+    if (options.flag("json")) {
+        runs.pop_back();
+        print_runs(runs, names, options, terminal);
+        OrderedJson object = error_json(error);
+        object["n_left"]   = last.n_left;
+        object["partial"]  = evaluation_json(last);
+        object["partial"].erase("status");
+        terminal.line(dump_json(object));
+        return interrupted_exit_code();
+    }
+    if (n_scored == 0) {
+        runs.pop_back();
+    }
+    if (!runs.empty()) {
+        print_runs(runs, names, options, terminal);
+    }
+    terminal.error(error);
+    return interrupted_exit_code();
+}
+
+} // namespace penelope
