@@ -8,6 +8,7 @@
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "latent/sidecar.h"
+#include "text/wording.h"
 
 #include <cmath>
 #include <map>
@@ -127,6 +128,10 @@ FileResult export_merged(const ExportOptions & options, const GgufReader & adapt
     GgufWriter writer(options.out_path, options.force);
     writer.copy_keys(base);
     remove_sidecar_keys(writer);
+    const auto own = find_wording(adapter);
+    if (const auto wording = own ? own : find_wording(base)) {
+        write_wording(writer, *wording); // the merged weights are asked as the LoRA was
+    }
     writer.set_str(keys::general_type, "model");
     if (!options.type.empty()) {
         writer.set_u32(keys::general_file_type, parse_file_type(options.type).number);

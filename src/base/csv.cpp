@@ -30,7 +30,10 @@ std::string read_cell(const std::string & text, size_t & at, size_t & line, cons
             break;
         }
         line += text[at] == '\n';
-        cell += text[at];
+        const bool is_line_end = text[at] == '\r' && at + 1 < text.size() && text[at + 1] == '\n';
+        if (!is_line_end) { // lines of a cell end as they do everywhere else
+            cell += text[at];
+        }
     }
     for (at++; at < text.size() && text[at] != ',' && text[at] != '\n'; at++) {
         if (text[at] != '\r' && text[at] != ' ') {

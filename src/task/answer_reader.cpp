@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <string_view>
 
 namespace penelope {
 
@@ -19,17 +20,23 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Letters, digits and everything outside ASCII: what a word of a choice may consist of.
+// Letters, digits and everything outside ASCII.
 bool is_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Folded, without what stands around the words: "(B)." is "b".
+// What may stand around a choice without being part of it: "(B).", "**B**", but "C#" and "C++" are themselves.
+bool is_around(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("()[]{}\"'`*_.,:;!?").find(c) != std::string_view::npos;
+}
+
+// Folded, without what stands around it.
 std::string choice_form(const std::string & text) {
     const std::string folded = fold_case(text);
-    const auto        first  = std::find_if(folded.begin(), folded.end(), is_word);
-    const auto        last   = std::find_if(folded.rbegin(), folded.rend(), is_word).base();
-    return first < last ? std::string(first, last) : trim(folded); // "+" and "-" are answers too
+    const auto        first  = std::find_if_not(folded.begin(), folded.end(), is_around);
+    const auto        last   = std::find_if_not(folded.rbegin(), folded.rend(), is_around).base();
+    return first < last ? std::string(first, last) : trim(folded); // "?" is an answer too
 }
 
 std::string trim_end(std::string text) {
@@ -168,7 +175,7 @@ std::string AnswerReader::to_form(const std::string & answer) const {
     const std::string form = choice_form(answer);
     for (const std::string & choice : choices_) {
         const bool ends_there =
-            form.size() == choice.size() || (form.size() > choice.size() && !is_word(form[choice.size()]));
+            form.size() == choice.size() || (form.size() > choice.size() && is_around(form[choice.size()]));
         if (ends_there && form.compare(0, choice.size(), choice) == 0) {
             return choice;
         }

@@ -59,13 +59,13 @@ class Findings {
 
 // Notes an example under a key that no other may have.
 void check_unique(std::unordered_map<std::string, Place> & seen, const std::string & key, const Place & place,
-                  const char * key_name, Findings & findings) {
+                  const char * key_name, const std::string & shown, Findings & findings) {
     const auto [earlier, is_new] = seen.emplace(key, place);
     if (!is_new) {
         const std::string here  = to_text(place);
         const std::string there = to_text(earlier->second);
         findings.add({ { key_name, key }, { "in", here }, { "and", there } },
-                     in_quotes(key) + " in " + here + " and " + there);
+                     in_quotes(shown) + " in " + here + " and " + there);
     }
 }
 
@@ -117,7 +117,7 @@ std::vector<std::filesystem::path> data_files(const std::filesystem::path & path
     std::error_code                    error;
     for (const auto & entry : std::filesystem::directory_iterator(path, error)) {
         const std::string extension = entry.path().extension().string();
-        if (entry.is_regular_file(error) && (extension == ".jsonl" || extension == ".json") &&
+        if (entry.is_regular_file(error) && (extension == ".jsonl" || extension == ".json" || extension == ".csv") &&
             entry.path().filename() != "audit.json") {
             files.push_back(entry.path());
         }
@@ -127,7 +127,7 @@ std::vector<std::filesystem::path> data_files(const std::filesystem::path & path
     }
     if (files.empty()) {
         throw Error(ErrorKind::not_found, path.string() + ": no data files in this folder",
-                    "data files end in .jsonl or .json");
+                    "data files end in .jsonl, .json or .csv");
     }
     std::sort(files.begin(), files.end());
     return files;
@@ -155,8 +155,10 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
                 task != nullptr ? task->normalize(example.question) : normalize_text(example.question);
             const std::string hash = sha256_hex(normalized);
             all_questions.add(hash);
-            check_unique(ids, example.id, place, "id", repeated_ids);
-            check_unique(questions, hash, place, "question_sha256", repeated_questions);
+            if (!example.is_numbered) {
+                check_unique(ids, example.id, place, "id", example.id, repeated_ids);
+            }
+            check_unique(questions, hash, place, "question_sha256", example.question, repeated_questions);
             if (task != nullptr && task->extract(example.answer).empty()) {
                 unreadable_answers.add({ { "answer", example.answer }, { "in", to_text(place) } },
                                        in_quotes(example.answer) + " in " + to_text(place));

@@ -93,7 +93,7 @@ namespace {
 std::string most_frequent_answer(const std::vector<Prediction> & predictions) {
     std::map<std::string, size_t> counts;
     for (const Prediction & p : predictions) {
-        counts[p.answer]++;
+        counts[p.gold]++;
     }
     const auto best = std::max_element(counts.begin(), counts.end(),
                                        [](const auto & a, const auto & b) { return a.second < b.second; });
@@ -111,8 +111,8 @@ std::optional<PairedDifference> difference_to_guess(const Evaluation & run, cons
     std::vector<Outcome> guessed, answered;
     for (const Prediction & p : run.predictions) {
         if (p.n_steps == chosen->n_steps) {
-            guessed.push_back(
-                { p.id, p.question, (task.guess ? task.guess(p.question) : frequent) == p.answer ? 1.0 : 0.0 });
+            guessed.push_back({ p.id, p.question,
+                                (task.guess ? task.guess(p.question) == p.answer : frequent == p.gold) ? 1.0 : 0.0 });
             answered.push_back({ p.id, p.question, p.correct ? 1.0 : 0.0 });
         }
     }

@@ -27,7 +27,7 @@ void refuse_existing(const fs::path & out_dir) {
     for (const char * name : { "train.jsonl", "valid.jsonl", "test.jsonl", "audit.json" }) {
         std::error_code ignored; // a folder that cannot be looked into fails when it is written to
         if (fs::exists(out_dir / name, ignored)) {
-            throw Error(ErrorKind::usage, (out_dir / name).string() + ": exists already", "--force replaces it");
+            throw Error(ErrorKind::io, (out_dir / name).string() + ": exists already", "--force replaces it");
         }
     }
 }

@@ -96,6 +96,7 @@ Prediction read_prediction(const Json & row, const std::string & where) {
     p.parsed             = json_get<bool>(row, "parsed", where);
     p.extracted          = json_get<std::string>(row, "extracted", where);
     p.answer             = json_get<std::string>(row, "answer", where);
+    p.gold               = p.correct ? p.extracted : p.answer;
     p.text               = json_get<std::string>(row, "text", where);
     p.question           = json_get<std::string>(row, "question", where);
     p.n_tokens           = int(json_get<int64_t>(row, "output_tokens", where));
@@ -111,15 +112,15 @@ Evaluation from_predictions(std::vector<Prediction> predictions) {
     std::vector<Example> examples;
     for (const Prediction & p : predictions) {
         if (p.n_steps == predictions.front().n_steps) {
-            examples.push_back({ p.id, p.question, {}, p.answer });
+            examples.push_back({ p.id, p.question, {}, p.gold });
         }
     }
-    if (const Task * task = recognize_task(examples)) {
-        e.task   = task->name;
-        e.chance = task->chance(examples);
-    }
-    e.scores      = score(predictions);
-    e.predictions = std::move(predictions);
+    const Task * task = recognize_task(examples);
+    task              = task ? task : &generic_task();
+    e.task            = task->name;
+    e.chance          = task->chance(examples);
+    e.scores          = score(predictions);
+    e.predictions     = std::move(predictions);
     return e;
 }
 

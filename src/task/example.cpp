@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <unordered_map>
 
@@ -18,7 +19,8 @@ namespace {
 
 constexpr JsonLimits array_limits = { size_t(4) << 30, 100 };
 
-std::string example_id(const Json & object, const std::string & stem, size_t index, const std::string & where) {
+// The id in the file, or nothing.
+std::optional<std::string> find_id(const Json & object, const std::string & stem, const std::string & where) {
     for (const char * key : { "id", "idx" }) {
         const auto field = object.find(key);
         if (field == object.end()) {
@@ -33,15 +35,17 @@ std::string example_id(const Json & object, const std::string & stem, size_t ind
         }
         throw bad_example(where, std::string("\"idx\" must be an integer, not ") + field->type_name());
     }
-    return stem + "-" + std::to_string(index);
+    return std::nullopt;
 }
 
 Example to_example(const Json & object, const std::string & stem, size_t index, const std::string & where) {
     if (!object.is_object()) {
         throw bad_example(where, std::string("an example must be an object, not ") + object.type_name());
     }
-    Example example;
-    example.id                   = example_id(object, stem, index, where);
+    Example    example;
+    const auto id                = find_id(object, stem, where);
+    example.id                   = id ? *id : stem + "-" + std::to_string(index);
+    example.is_numbered          = !id;
     const ExampleFormat & format = format_of(object);
     example.kind                 = format.kind;
     format.read(object, where, example);
@@ -100,7 +104,7 @@ std::vector<Placed> parse_table(const std::string & text, const std::string & na
         }
         Json object = Json::object();
         for (size_t i = 0; i < rows[r].cells.size(); i++) {
-            const std::string key = trim(head.cells[i]), cell = rows[r].cells[i];
+            const std::string key = to_lower(trim(head.cells[i])), cell = rows[r].cells[i];
             if (key == "steps") {
                 object[key] = split(cell, '\n');
             } else if (!trim(cell).empty()) {
@@ -117,7 +121,7 @@ bool is_table(const std::string & text) {
     const std::vector<CsvRow> head = parse_csv(text.substr(0, text.find('\n')), "");
     for (const ExampleFormat & format : example_formats()) {
         for (const std::string & cell : head.empty() ? std::vector<std::string>{} : head.front().cells) {
-            if (trim(cell) == format.mark) {
+            if (to_lower(trim(cell)) == format.mark) {
                 return true;
             }
         }

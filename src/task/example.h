@@ -19,7 +19,8 @@ struct Example {
     std::vector<std::string> steps; // may be empty
     std::string              answer;
     ExampleKind              kind = ExampleKind::question;
-    std::vector<ChatMessage> messages; // of a chat, all before the answer; question is then their text
+    std::vector<ChatMessage> messages;            // of a chat, all before the answer; question is then their text
+    bool                     is_numbered = false; // the file gave no id
 };
 
 enum class IdCheck { unique, none };

@@ -1,13 +1,21 @@
 #include "task/example_prompt.h"
 
+#include "base/error.h"
 #include "text/prompt_template.h"
 
 namespace penelope {
 
 ExamplePrompts::ExamplePrompts(const Tokenizer & tokenizer, std::string prompt_template)
     : tokenizer_(tokenizer), template_(std::move(prompt_template)) {
-    if (template_ == chat_prompt_template) {
+    if (template_ != chat_prompt_template) {
+        return;
+    }
+    try {
         chat_.emplace(tokenizer_);
+    } catch (const Error & error) {
+        throw Error(
+            error.kind, "examples of messages: " + error.message(),
+            "use a model that has a template of the known kinds, or write the examples as prompt and completion");
     }
 }
 

@@ -103,8 +103,8 @@ class Wording(ModelTest):
 class Shipped(ModelTest):
     def test_visible_steps_only_where_the_file_says_so(self):
         asked = ("run", "-m", WEAVE, "--sidecar", SIDECAR, "-p", QUESTION, "--cot")
-        self.error(1, "--cot: the LoRA of this sidecar does not write visible steps", *asked)
-        self.error(1, "does not write visible steps", "eval", "-m", WEAVE, "--sidecar", SIDECAR, "--cot", "--data",
+        self.error(2, "--cot: the LoRA of this sidecar does not write visible steps", *asked)
+        self.error(2, "does not write visible steps", "eval", "-m", WEAVE, "--sidecar", SIDECAR, "--cot", "--data",
                    write_lines(self.work / "q.jsonl", [{"question": QUESTION, "steps": [], "answer": "4"}]))
         self.ok(*asked, "--insist")
         for flag in ("--trace", "--dump"):
@@ -113,6 +113,8 @@ class Shipped(ModelTest):
     def test_changed_weights_are_refused(self):
         merged, small = self.work / "merged.gguf", self.work / "small.gguf"
         self.ok("export", LORA, "-m", WEAVE, "--as", "merged", "-o", merged)
+        # The merged weights are asked as the LoRA was.
+        self.assertEqual(self.ok("run", "-m", merged, "-p", QUESTION).stdout, self.ok("run", "-m", WEAVE, "--lora", LORA, "-p", QUESTION).stdout)
         self.ok("quantize", WEAVE, small, "Q4_0", "--allow-requantize")
         self.ok("run", "-m", small, "--sidecar", SIDECAR, "-p", QUESTION)
         self.error(1, "weights of this base are not those", "run", "-m", merged, "--sidecar", SIDECAR, "-p", QUESTION)
@@ -120,6 +122,17 @@ class Shipped(ModelTest):
         self.error(1, "weights of this base are not those", "run", "-m", self.work / "merged-small.gguf", "--sidecar", SIDECAR, "-p", QUESTION)
         done = self.ok("run", "-m", merged, "--sidecar", SIDECAR, "-p", QUESTION, "--insist")
         self.assertIn("weights of this base are not those", done.stderr)
+
+    def test_weights_quantized_by_importance_are_the_same(self):
+        text = self.work / "text.txt"
+        text.write_text("Evaluate: [MAX 3 [MIN 4 7] 2]\n### 4\n" * 40)
+        for kind in ("Q4_0", "Q4_1", "Q5_0"):
+            small = self.work / f"{kind}.gguf"
+            self.ok("quantize", WEAVE, small, kind, "--allow-requantize", "--imatrix", text)
+            self.assertEqual(self.ok_json("info", small)["metadata"]["quantize.imatrix.file"], "text.txt")
+            self.ok("run", "-m", small, "--sidecar", SIDECAR, "-p", QUESTION)
+        text.write_text(" \n")
+        self.error(2, "--imatrix: .*text.txt is empty", "quantize", WEAVE, self.work / "no.gguf", "Q4_0", "--allow-requantize", "--imatrix", text)
 
     def test_a_closed_stdout_takes_no_file(self):
         trace = self.work / "t.jsonl"

@@ -81,6 +81,10 @@ TEST_CASE("choices are those of the data") {
     CHECK(right("### New York, of course", "new york", Match::choice, "### ", { "New" }));
     CHECK_FALSE(right("### New York", "new", Match::choice, "### ", { "New York" }));
     CHECK_FALSE(right("### D", "B", Match::choice, "### ", { "A" }));
+    CHECK(right("### **C#**, I think", "C#", Match::choice, "### ", { "C", "C++", "F#" }));
+    CHECK_FALSE(right("### C++", "C#", Match::choice, "### ", { "C", "C++", "F#" }));
+    CHECK_FALSE(right("### C#", "C", Match::choice, "### ", { "D" }));
+    CHECK(right("### -", "-", Match::choice, "### ", { "+" }));
 }
 
 TEST_CASE("ways to compare by name") {

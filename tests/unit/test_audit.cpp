@@ -95,6 +95,17 @@ TEST_CASE("a repeated id is named with both places") {
     CHECK(kind_of_failure([&] { require_clean(report); }) == "format");
 }
 
+TEST_CASE("ids that the reader made up are not compared, and repeated questions are shown") {
+    const std::string line  = R"({"question": "Why?", "answer": "so"})";
+    const std::string other = R"({"question": "How?", "answer": "so"})";
+    CHECK(audit({ { "a/d.jsonl", parse_examples(line, "a/d.jsonl") },
+                  { "b/d.jsonl", parse_examples(other, "b/d.jsonl") } })
+              .ok);
+    const AuditReport report = audit(
+        { { "a/d.jsonl", parse_examples(line, "a/d.jsonl") }, { "b/d.jsonl", parse_examples(line, "b/d.jsonl") } });
+    CHECK(report.problem == "repeated questions (1), first: 'Why?' in b/d.jsonl example 1 and a/d.jsonl example 1");
+}
+
 TEST_CASE("a repeated question is found in any spelling, within a file and across") {
     const AuditReport within =
         audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX  1 2 ]", "2") } } });
@@ -172,7 +183,7 @@ TEST_CASE("existing files are not replaced without force") {
     for (const char * name : { "train.jsonl", "audit.json" }) {
         const test::TempDir other;
         const std::string   path = other.write(name, "mine");
-        CHECK(kind_of_failure([&] { write_dataset(task, small(task), other.path(), false); }) == "usage");
+        CHECK(kind_of_failure([&] { write_dataset(task, small(task), other.path(), false); }) == "io");
         CHECK(test::read_bytes(path) == "mine");
         CHECK(std::distance(std::filesystem::directory_iterator(other.path()), {}) == 1);
     }

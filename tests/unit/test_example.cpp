@@ -56,6 +56,21 @@ TEST_CASE("a byte order mark does not disturb JSON Lines") {
     CHECK(parse_examples("\xef\xbb\xbf" + good, "x.jsonl").size() == 1);
 }
 
+TEST_CASE("tables as spreadsheets write them") {
+    const auto examples =
+        parse_examples("\xef\xbb\xbf"
+                       "Question, Steps ,ANSWER,note\r\n\"Say \"\"C#\"\", please\",\"one, two\r\nthree\r\n\",C#,x\r\n"
+                       ",,,\r\n\"\xc3\xa9?\",,1.50\r\n",
+                       "data.csv");
+    REQUIRE(examples.size() == 2);
+    CHECK(examples[0].question == "Say \"C#\", please");
+    CHECK(examples[0].steps == std::vector<std::string>{ "one, two", "three" });
+    CHECK(examples[0].answer == "C#");
+    CHECK(examples[1].question == "\xc3\xa9?");
+    CHECK(examples[1].steps.empty());
+    CHECK(examples[1].answer == "1.50");
+}
+
 TEST_CASE("written and read back, everything is the same") {
     const std::vector<Example> examples = {
         { "a", "Quote \" back\\slash \n tab\t", { "", "ünï", "\x01" }, "\xf0\x9f\x98\x80" }, { "b", "Q", {}, "A" }
