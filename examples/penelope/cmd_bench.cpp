@@ -100,6 +100,7 @@ class Bench {
 
   private:
     Context & new_context(int n_rows);
+    int       n_tokens(const char * option, int n_extra) const;
     void      add_fill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor);
     void      add_decode(int n_gen);
     void      add_answer(const Method & method, int n_steps, int n_prompt, int n_answer);
@@ -130,6 +131,19 @@ Context & Bench::new_context(int n_rows) {
     context.n_threads = static_cast<int>(options_.integer("threads"));
     contexts_.push_back(std::make_unique<Context>(engine_->backbone(), engine_->device(), context));
     return *contexts_.back();
+}
+
+// What the option says. Its default gives way to a short context, which has room for n_extra rows beside.
+int Bench::n_tokens(const char * option, int n_extra) const {
+    const int wanted = static_cast<int>(std::min<int64_t>(options_.integer(option), INT32_MAX - 1));
+    const int most   = std::max(1, engine_->config().n_ctx_train - n_extra);
+    if (options_.given(option) || wanted <= most) {
+        return wanted;
+    }
+    terminal_.warning(std::string("--") + option + ": " + std::to_string(most) + " tokens instead of " +
+                      std::to_string(wanted) + ", which is what the model's context of " +
+                      std::to_string(engine_->config().n_ctx_train) + " rows has room for");
+    return most;
 }
 
 // Everything before the answer of one prompt.
@@ -252,8 +266,8 @@ int Bench::run() {
     if (!methods_.empty()) {
         add_methods();
     } else {
-        const int n_prompt = static_cast<int>(options_.integer("prompt"));
-        const int n_gen    = static_cast<int>(options_.integer("gen"));
+        const int n_prompt = n_tokens("prompt", 1); // and the row of the first new token
+        const int n_gen    = n_tokens("gen", 0);
         if (n_prompt > 0) {
             add_fill("pp" + std::to_string(n_prompt), engine_->method("plain"), 0, n_prompt, 1.0);
         }
@@ -281,7 +295,11 @@ int Bench::run() {
             rows[i] = for_people(rows[i]);
         }
     }
-    terminal_.write(format_table(rows, format));
+    if (options_.flag("json")) {
+        terminal_.line(dump_json(OrderedJson{ { "status", "ok" }, { "rows", rows } }));
+    } else {
+        terminal_.write(format_table(rows, format));
+    }
     terminal_.note(
         "mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
         " runs after one to warm up; tokenizing and sampling are not in it; layers: sequential layer applications");

@@ -10,7 +10,7 @@
 
 namespace penelope {
 
-// Does the work and returns the exit code; throws Error (exit 1) or UsageError (exit 2).
+// Does the work and returns the exit code; throws Error: exit 2 for wrong usage, 1 otherwise.
 using CommandFunction = int (*)(const Options & options, Terminal & terminal);
 
 struct Command {

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 
 namespace penelope {
 
@@ -37,14 +40,25 @@ std::string scalar_text(const toml::node & node, const std::string & where) {
 
 constexpr int kMaxIncludes = 8; // of one file in another
 
-// Adds the entries of a file, after those of the files it includes, so that the later one of a key holds.
-void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> & entries) {
-    if (!std::filesystem::is_regular_file(path)) {
+// The text of a file. A pipe can be read only once, and the program looks into a config file twice: it is kept.
+const std::string & config_text(const std::string & path) {
+    static std::map<std::string, std::string> known;
+    const auto                                found = known.find(path);
+    if (found != known.end()) {
+        return found->second;
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path)) {
         throw UsageError(path + ": no such config file", "--config takes a TOML file whose keys are long flag names");
     }
+    return known[path] = std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// Adds the entries of a file, after those of the files it includes, so that the later one of a key holds.
+void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> & entries) {
     toml::table table;
     try {
-        table = toml::parse_file(path);
+        table = toml::parse(config_text(path), path);
     } catch (const toml::parse_error & error) {
         throw UsageError(path + ", line " + std::to_string(error.source().begin.line) + ": " +
                          std::string(error.description()));

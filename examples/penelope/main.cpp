@@ -1,6 +1,7 @@
 // penelope: one program, many commands. Finds the command, runs it, turns errors into messages and exit codes:
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted (128 + the number of the signal).
 #include "commands.h"
+#include "early_json.h"
 #include "graph/rpc.h"
 #include "help.h"
 #include "interrupt.h"
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <new>
 
@@ -27,6 +27,12 @@ namespace {
 
 constexpr int exit_failed = 1;
 constexpr int exit_usage  = 2;
+
+int exit_code(const Error & error) {
+    return error.kind == ErrorKind::usage       ? exit_usage
+           : error.kind == ErrorKind::cancelled ? interrupted_exit_code()
+                                                : exit_failed;
+}
 
 std::vector<std::string> command_names() {
     std::vector<std::string> names;
@@ -54,6 +60,15 @@ void print_devices(Terminal & terminal) {
                          { "memory total", format_bytes(device.memory_total) } });
     }
     terminal.write(format_table(rows, TableFormat::markdown));
+}
+
+// Before any work is done for a device that is not there.
+void check_device(const std::string & name) {
+    try {
+        find_device(name);
+    } catch (const Error & error) {
+        throw UsageError("--" + error.message(), error.hint);
+    }
 }
 
 // "help" and "help run" in the words of the options; "help --markdown", "help --man [run]", "help --completion" and
@@ -108,7 +123,8 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
         log_set_level(LogLevel::debug); // what parsing itself has to say
     }
     const Options options = parse_options(args, command_names());
-    json = find_command(options.command()) != nullptr && has_option(options.command(), "json") && options.flag("json");
+    json                  = find_command(options.command()) != nullptr && has_option(options.command(), "json") &&
+           (options.flag("json") || (has_option(options.command(), "format") && options.text("format") == "json"));
     if (options.flag("quiet") && options.flag("verbose") && options.source("quiet") == options.source("verbose")) {
         throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
     }
@@ -125,6 +141,9 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
         print_devices(terminal);
         return 0;
     }
+    if (options.given("device")) {
+        check_device(options.text("device"));
+    }
     const Command * command = find_command(options.command());
     if (options.flag("help")) {
         return print_help(command != nullptr ? std::vector<std::string>{ "help", command->name }
@@ -137,18 +156,18 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
     return command->function(options, terminal);
 }
 
-int report(const Error & error, int code, bool json, Terminal & terminal) {
+int report(const Error & error, bool json, Terminal & terminal) {
     terminal.progress("");
     if (json) {
         try {
             terminal.line(dump_json(error_json(error)));
-            return code;
+            return exit_code(error);
         } catch (const Error &) {
             // stdout is gone: stderr has to do.
         }
     }
     terminal.error(error);
-    return code;
+    return exit_code(error);
 }
 
 // A caller may close standard streams. The next file opened would take their place, and text meant for people would be written
@@ -165,27 +184,20 @@ int run_program(const std::vector<std::string> & args) {
     open_standard_streams();
     Terminal terminal;
     install_interrupt_handler();
-    // Known before parsing, which may be what fails.
-    const char *      value = std::getenv("PENELOPE_JSON");
-    const std::string on[]  = { "true", "1", "on", "yes" };
-    bool              json  = std::find(args.begin(), args.end(), "--json") != args.end() ||
-                (value != nullptr && std::find(std::begin(on), std::end(on), value) != std::end(on));
+    bool json = asks_for_json(args); // known before parsing, which may be what fails
     try {
         return dispatch(args, terminal, json);
-    } catch (const UsageError & error) {
-        return report(error, exit_usage, json, terminal);
     } catch (const Error & error) {
-        return report(error, error.kind == ErrorKind::cancelled ? interrupted_exit_code() : exit_failed, json,
-                      terminal);
+        return report(error, json, terminal);
     } catch (const std::bad_alloc &) {
         return report(
             Error(ErrorKind::memory, "memory: there is not enough of it", "a smaller --ctx-size or model needs less"),
-            exit_failed, json, terminal);
+            json, terminal);
     } catch (const std::filesystem::filesystem_error & error) {
         return report(Error(ErrorKind::io, in_quotes(error.path1().string(), 1024) + ": " + error.code().message()),
-                      exit_failed, json, terminal);
+                      json, terminal);
     } catch (const std::exception & error) {
-        return report(Error(ErrorKind::io, std::string("internal: ") + error.what()), exit_failed, json, terminal);
+        return report(Error(ErrorKind::io, std::string("internal: ") + error.what()), json, terminal);
     }
 }
 

@@ -12,19 +12,6 @@
 
 namespace penelope {
 
-namespace {
-
-constexpr int max_step = 1000;
-
-template <typename T> std::optional<T> parse_number(std::string_view text) {
-    T          value{};
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return value;
-}
-
 std::optional<bool> parse_flag(std::string_view text) {
     for (const char * word : { "true", "1", "on", "yes" }) {
         if (text == word) {
@@ -37,6 +24,19 @@ std::optional<bool> parse_flag(std::string_view text) {
         }
     }
     return std::nullopt;
+}
+
+namespace {
+
+constexpr int max_step = 1000;
+
+template <typename T> std::optional<T> parse_number(std::string_view text) {
+    T          value{};
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return value;
 }
 
 std::vector<std::string> split(const std::string & text, char separator) {

@@ -7,14 +7,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace penelope {
 
-// Wrong usage found before any work: exit code 2. Wrong values that only the files can tell are plain Errors: exit
-// code 1.
+// Wrong usage, exit code 2. Errors of this kind also come from the library, where only the files can tell that a value is wrong.
 class UsageError : public Error {
   public:
     explicit UsageError(const std::string & message, const std::string & advice = "")
@@ -65,6 +65,9 @@ class Options {
 // args: without the program's name. Returns the options of the command named by args[0]; the name is "" when there is
 // none (then only general options are there). Throws UsageError.
 Options parse_options(const std::vector<std::string> & args, const std::vector<std::string> & commands);
+
+// "true", "1", "on", "yes" and their opposites; nothing else is a flag's value.
+std::optional<bool> parse_flag(std::string_view text);
 
 // "--top-k K   sample among the K best tokens; 0: all (default 40)"
 std::string option_help_line(const OptionRow & row);

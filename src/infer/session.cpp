@@ -186,7 +186,7 @@ Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & p
     }
     LatentSteps * steps = method.steps(context);
     if (!steps) {
-        throw Error(ErrorKind::unsupported,
+        throw Error(ErrorKind::usage,
                     std::string(on_step ? "--watch" : "-K auto") + ": the method " + method.name() +
                         " cannot be followed step by step",
                     on_step ? "leave --watch out" : "give -K a number");

@@ -41,7 +41,7 @@ class BenchTest(ModelTest):
         self.assertRegex(self.ok(*args).stdout, r"^\| test +\| method .*\n\|-+\|")
         table = list(csv.DictReader(io.StringIO(self.ok(*args, "-o", "csv").stdout)))
         self.assertEqual(table[0]["test"], "pp4")
-        self.assertEqual(json.loads(self.ok(*args, "--json").stdout)[0]["test"], "pp4")
+        self.assertEqual(self.ok_json(*args)["rows"][0]["test"], "pp4")
 
     def test_wrong_requests(self):
         self.error(2, "either --model or --shape", "bench")
@@ -49,11 +49,11 @@ class BenchTest(ModelTest):
             self.error(2, shape, "bench", "--shape", "nothing")
         self.error(2, "METHOD:COUNT", "bench", "-m", self.model.base, "--methods", "penelope")
         self.error(2, "S:E", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4")
-        self.error(1, "interval", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4:9")
-        self.error(1, "magic", "bench", "-m", self.model.base, "--methods", "magic:1")
+        self.error(2, "interval", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4:9")
+        self.error(2, "magic", "bench", "-m", self.model.base, "--methods", "magic:1")
         self.error(2, "nothing to measure", "bench", "-m", self.model.base, "--prompt", 0, "--gen", 0)
-        self.error(1, "512", "bench", "-m", self.model.base, "--prompt", 600)
-        self.error(1, "coconut", "bench", "-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "coconut:1")
+        self.error(2, "512", "bench", "-m", self.model.base, "--prompt", 600)
+        self.error(2, "coconut", "bench", "-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "coconut:1")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class DataTest(unittest.TestCase):
             self.assertEqual(len(example["steps"]), 2)
             self.assertGreaterEqual(example["question"].count("["), 7)
         self.assertNotEqual(self.make("--force", "--branch", "1.5").returncode, 0)
-        self.assertEqual(run("data", "prosqa", "--out", self.out / "new", "--max-steps", "2").returncode, 1)
+        self.assertEqual(run("data", "prosqa", "--out", self.out / "new", "--max-steps", "2").returncode, 2)
 
     def test_audit_finds_a_repeated_question(self):
         self.assertEqual(self.make().returncode, 0)

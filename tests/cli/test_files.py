@@ -26,8 +26,8 @@ class FilesTest(ModelTest):
     def test_wrong_requests(self):
         out = self.work / "m.gguf"
         self.error(1, "nowhere", "convert", "nowhere", "-o", out)
-        self.error(1, "base", "convert", GOLDEN / "last" / "penelope", "-o", out)
-        self.error(1, "q9", "convert", GOLDEN / "last" / "model", "-o", out, "--type", "q9")
+        self.error(2, "base", "convert", GOLDEN / "last" / "penelope", "-o", out)
+        self.error(2, "q9", "convert", GOLDEN / "last" / "model", "-o", out, "--type", "q9")
         self.error(2, "-o, --out", "convert", GOLDEN / "last" / "model")
         self.error(2, "TYPE is missing", "quantize", self.model.base, out)
         self.error(2, "PATTERN=TYPE", "quantize", self.model.base, out, "q8_0", "--tensor-type", "attn_v")
@@ -40,7 +40,7 @@ class FilesTest(ModelTest):
         self.assertFalse(out.exists())
         done = self.ok_json("quantize", self.model.base, out, "q8_0")
         self.assertEqual(done["bytes_out"], dry["bytes_out"])
-        self.error(1, "--allow-requantize", "quantize", out, self.work / "r.gguf", "q4_0")
+        self.error(2, "--allow-requantize", "quantize", out, self.work / "r.gguf", "q4_0")
         answer = self.ok_json("run", "-m", out, "--sidecar", self.model.sidecar, "-p", "x", "-n", 2)
         self.assertEqual(answer["method"], "penelope")
 
@@ -55,7 +55,7 @@ class FilesTest(ModelTest):
         self.ok_json("export", self.model.sidecar, "-m", self.model.base, "-o", folder, "--as", "penelope")
         self.assertEqual((folder / "penelope.safetensors").read_bytes(), (GOLDEN / "last" / "penelope" / "penelope.safetensors").read_bytes())
 
-        self.error(1, "-m BASE", "export", self.model.sidecar, "-o", self.work / "x", "--as", "peft")
+        self.error(2, "-m BASE", "export", self.model.sidecar, "-o", self.work / "x", "--as", "peft")
         self.error(2, "not one of penelope, peft", "export", self.model.sidecar, "-o", self.work / "x", "--as", "onnx")
 
     def test_sidecars_take_q8_0_unless_told(self):

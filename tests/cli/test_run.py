@@ -44,7 +44,7 @@ class RunTest(ModelTest):
         self.assertEqual(steps[3].split("|")[0].count(">"), 2)
         self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
         self.assertNotIn("features", steps[0])
-        self.error(1, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--insist", "--watch", "-n", 1))
+        self.error(2, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--insist", "--watch", "-n", 1))
         self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
 
     def test_watch_writes_over_its_line_on_a_terminal(self):
@@ -54,8 +54,8 @@ class RunTest(ModelTest):
         self.assertEqual(terminal.wait(), 0)
 
     def test_auto_needs_a_threshold(self):
-        self.error(1, "-K auto: the sidecar does not say", *self.latent("-p", QUESTION, "-K", "auto", "-n", 1))
-        self.error(1, "-K auto: latent steps need a sidecar", "run", "-m", self.model.base, "-p", "x", "-K", "auto")
+        self.error(2, "-K auto: the sidecar does not say", *self.latent("-p", QUESTION, "-K", "auto", "-n", 1))
+        self.error(2, "-K auto: latent steps need a sidecar", "run", "-m", self.model.base, "-p", "x", "-K", "auto")
 
     def test_without_sidecar(self):
         answer = self.ok_json("run", "-m", self.model.base, "-p", "Tom is", "-n", 3)
@@ -170,16 +170,16 @@ class ErrorTest(ModelTest):
     def test_wrong_requests(self):
         base = ("run", "-m", self.model.base)
         latent = (*base, "--sidecar", self.model.sidecar)
-        self.error(1, "9.*8(.|\n)*use -K 8 or less", *latent, "-p", "x", "-K", 9)
-        self.error(1, "latent steps need a sidecar", *base, "-p", "x", "-K", 1)
-        self.error(1, "empty", *base, "-p", "")
-        self.error(1, r"error: .*\d+.*512(.|\n)*shorten the prompt", *base, "-p", "x " * 1000)
-        self.error(1, r"tokens and 10 latent rows .* context of 8(.|\n)*raise -c to at least \d+", *latent, "-p", "x", "-c", 8)
-        self.error(1, r"600.*512", *base, "-p", "x", "-c", 600)
-        self.error(1, "--cot: visible steps need a sidecar", *base, "-p", "x", "--cot")
-        self.error(1, "nowhere", *base, "-p", "x", "--device", "nowhere")
+        self.error(2, "9.*8(.|\n)*use -K 8 or less", *latent, "-p", "x", "-K", 9)
+        self.error(2, "latent steps need a sidecar", *base, "-p", "x", "-K", 1)
+        self.error(2, "empty", *base, "-p", "")
+        self.error(2, r"error: .*\d+.*512(.|\n)*shorten the prompt", *base, "-p", "x " * 1000)
+        self.error(2, r"tokens and 10 latent rows .* context of 8(.|\n)*raise -c to at least \d+", *latent, "-p", "x", "-c", 8)
+        self.error(2, r"600.*512", *base, "-p", "x", "-c", 600)
+        self.error(2, "--cot: visible steps need a sidecar", *base, "-p", "x", "--cot")
+        self.error(2, "nowhere", *base, "-p", "x", "--device", "nowhere")
         self.error(1, "base.gguf", "run", "-m", self.model.base, "--sidecar", self.model.base, "-p", "x")
-        self.error(1, "sidecar", "run", "-m", self.model.sidecar, "-p", "x")
+        self.error(2, "sidecar", "run", "-m", self.model.sidecar, "-p", "x")
 
     def test_damaged_file(self):
         path = self.work / "cut.gguf"
@@ -236,7 +236,7 @@ class InspectTest(ModelTest):
     def test_needs_a_sidecar_and_leaves_nothing(self):
         path = self.work / "trace.jsonl"
         for option in ("--trace", "--dump"):
-            self.error(1, f"{option}: there are no latent steps", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
+            self.error(2, f"{option}: there are no latent steps", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
             self.assertEqual(list(self.work.iterdir()), [])
 
 

@@ -1,0 +1,58 @@
+#include "early_json.h"
+
+#include "config_file.h"
+#include "options.h"
+
+#include <cstdlib>
+
+namespace penelope {
+
+namespace {
+
+// The value of the last --NAME=VALUE or --NAME VALUE; a flag that takes none is true where it stands.
+std::optional<std::string> last_value(const std::vector<std::string> & args, const std::string & name,
+                                      bool takes_next) {
+    std::optional<std::string> value;
+    for (size_t i = 0; i < args.size() && args[i] != "--"; i++) {
+        if (args[i].compare(0, name.size() + 1, name + "=") == 0) {
+            value = args[i].substr(name.size() + 1);
+        } else if (args[i] == name) {
+            value = !takes_next ? "true" : i + 1 < args.size() ? args[i + 1] : "";
+        }
+    }
+    return value;
+}
+
+std::optional<std::string> environment(const char * name) {
+    const char * value = std::getenv(name);
+    return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+std::optional<bool> wish_of_config(const std::string & path) {
+    try {
+        for (const ConfigEntry & entry : read_config_file(path)) {
+            if (entry.key == "json" && entry.values.size() == 1) {
+                return parse_flag(entry.values.front());
+            }
+        }
+    } catch (const Error &) {
+        // The parser will say what is wrong with it.
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+bool asks_for_json(const std::vector<std::string> & args) {
+    if (const auto flag = last_value(args, "--json", false)) {
+        return parse_flag(*flag).value_or(true);
+    }
+    if (const auto variable = environment("PENELOPE_JSON")) {
+        return parse_flag(*variable).value_or(true);
+    }
+    auto config = last_value(args, "--config", true);
+    config      = config ? config : environment("PENELOPE_CONFIG");
+    return config && wish_of_config(*config).value_or(false);
+}
+
+} // namespace penelope
