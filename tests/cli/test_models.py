@@ -53,13 +53,13 @@ class Models(unittest.TestCase):
         for fewer, more in zip(by_steps, by_steps[1:]):
             self.assertGreater(more, fewer + 0.06)
         self.assertLess(by_steps[0], 0.25)
-        self.assertGreater(by_steps[7], 0.93)
+        self.assertGreater(by_steps[7], 0.96)
         self.assertLess(control[0], 0.45)
         self.assertLess(swapped[0], 0.2)
 
     def test_the_thread_in_visible_steps(self):
-        self.assertEqual(self.ok("run", "-m", THREAD, "-p", "yK vv oy bL So qD gn xO Lg zv rP DS dE Yq hd Pp cz KK pV BR na Cb RY Vx OO Er ac ?n\n"),
-                         "na\nac\ncz\nzv\nv\n")
+        self.assertEqual(self.ok("run", "-m", THREAD, "-p", "Bt aC rz DD bH oM VD JJ WX Fr zJ IF uu Na tu io MT PW vi HP ZN jg dB XV CI Td gb ?I"),
+                         "IF\nFr\nrz\nzJ\nJ\n")
 
     def test_visible_steps(self):
         text = self.ok("run", "-m", BASE, "--lora", LORA, "-p", "Evaluate: [MAX 3 [MIN 4 7] 2]")

@@ -15,7 +15,7 @@ from webdriver import KEYS, Browser, available
 
 READY = "return typeof props !== 'undefined' && props !== null"
 DONE = "return [...document.querySelectorAll('.way')].filter(w => w.dataset.done).length >= arguments[0]"
-QUESTION = "yK vv oy bL So qD gn xO Lg zv rP DS dE Yq hd Pp cz KK pV BR na Cb RY Vx OO Er ac ?C"
+QUESTION = "Bt aC rz DD bH oM VD JJ WX Fr zJ IF uu Na tu io MT PW vi HP ZN jg dB XV CI Td gb ?Z"
 
 
 class PageTest(ModelTest):
