@@ -10,7 +10,7 @@ A table on stdout, exit 1 if a line is wrong:
   converter  ours on what convert_hf_to_gguf.py wrote, if --their-python (with torch, transformers) is given
 
 Qwen3.5's delta nets scale q and k to length one. transformers divides by sqrt(|x|^2 + 1e-6), llama.cpp by max(|x|, 1e-6); with the
-small q and k of the golden case that shows. The line `qwen35 x4` has its convolution kernels four times as large, where it does not.
+small q and k of the golden case that shows. The line `qwen35 x8` has its convolution kernels eight times as large, where it does not.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = Path(os.environ.get("PENELOPE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penelope.cpp")
-CASES = {"last": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2", "qwen35": "qwen35", "qwen35 x4": "qwen35"}  # and how their text is split
+CASES = {"last": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2", "qwen35": "qwen35", "qwen35 x8": "qwen35"}  # and how their text is split
 SAME_FILE = 1e-4
 EPSILON = 1e-3  # what the two roundings of a unit length make of the golden qwen35
 THEIR_CONVERTER = """
@@ -62,11 +62,11 @@ def tensors_of(path):
 
 
 def checkpoint(case, work):
-    """The folder of a case; with " x4" a copy with larger kernels."""
+    """The folder of a case; with " x8" a copy with larger kernels."""
     source = ROOT / "tests" / "golden" / case.split()[0] / "model"
     if " " not in case:
         return source
-    copy = work / "x4"
+    copy = work / "x8"
     copy.mkdir()
     for file in source.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
@@ -76,7 +76,7 @@ def checkpoint(case, work):
         if "conv1d" in name:
             begin, end = (base + offset for offset in entry["data_offsets"])
             values = struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
-            data[begin:end] = struct.pack(f"<{len(values)}f", *(4 * v for v in values))
+            data[begin:end] = struct.pack(f"<{len(values)}f", *(8 * v for v in values))
     (copy / "model.safetensors").write_bytes(data)
     return copy
 
