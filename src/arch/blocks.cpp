@@ -32,17 +32,41 @@ void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWei
     }
 }
 
+namespace {
+
+// q [head_dim * n_head, rows] with rotary positions -> the mix of values.
+Node attend_abreast(Graph & g, const LayerCall & call, const Abreast & abreast, Node q, const AttentionShape & shape) {
+    const int64_t n_features = q->ne[0], n = q->ne[1] / abreast.count;
+    const int64_t n_streams = abreast.row_of_stream->ne[0];
+    const Kv      seen      = call.state.read_all(g, call.il, abreast.n_kv);
+    Node          asked     = gather_rows(g, reshape_rows(g, q, n_features * abreast.count, n), abreast.row_of_stream);
+    Node mix = attention_abreast(g, ggml_reshape_3d(g.ctx(), asked, n_features, abreast.count, n_streams), seen.k,
+                                 seen.v, abreast.mask, shape);
+    mix      = reshape_rows(g, mix, n_features * abreast.count, n_streams);
+    return reshape_rows(g, gather_rows(g, mix, abreast.stream_of_row), n_features, q->ne[1]);
+}
+
+} // namespace
+
 Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node q) {
     const ModelConfig &          c = call.config;
     const AttentionShape         shape{ c.head_dim, c.n_head, c.n_head_kv, 1.0f / std::sqrt(float(c.head_dim)) };
     const std::vector<Segment> & segments  = call.queries ? call.queries->segments : call.rows.segments;
     Node                         positions = call.queries ? call.queries->positions : call.rows.positions;
     q = rope(g, norm_heads(g, q, w.q_norm, c.head_dim, c.rms_eps), positions, c.head_dim, call.rope);
+    if (const Abreast & abreast = call.queries ? call.queries->abreast : call.rows.abreast; abreast.count > 0) {
+        return attend_abreast(g, call, abreast, q, shape);
+    }
     std::vector<Node> parts;
     for (const Segment & segment : segments) {
         const Kv seen = call.state.read(g, call.il, segment);
-        parts.push_back(
-            attention(g, slice_rows(g, q, segment.first, segment.count), seen.k, seen.v, segment.mask, shape));
+        Node     own  = slice_rows(g, q, segment.first, segment.count);
+        if (segment.n_queries > segment.count) {
+            Node all = attention(g, pad_rows(g, own, segment.n_queries), seen.k, seen.v, segment.mask, shape);
+            parts.push_back(slice_rows(g, all, 0, segment.count));
+        } else {
+            parts.push_back(attention(g, own, seen.k, seen.v, segment.mask, shape));
+        }
     }
     return concat_rows(g, parts);
 }

@@ -25,12 +25,25 @@ struct Segment {
     Hold from = Hold::tip, to = Hold::tip;
     // F32 [1], how many rows are no padding: a recurrence has no mask and must not see the others. Null: all of them.
     Node n_real = nullptr;
+    // Rows attention is asked, zeros after its own: the mask has as many. 0: its own.
+    int n_queries = 0;
+};
+
+// Sequences with equally many rows each, attended to in one go over all sequences of a cache: a node instead of one a sequence.
+struct Abreast {
+    int  count = 0;       // rows of each sequence; 0: attention goes segment by segment
+    int  n_kv  = 0;       // places looked at
+    Node mask  = nullptr; // F16 [n_kv, count, 1, streams], hides all of those that take no part
+    Node row_of_stream =
+        nullptr; // I32 [streams], which sequence of the call a stream is; any for those that take no part
+    Node stream_of_row = nullptr; // I32 [sequences], the way back
 };
 
 struct Rows {
     Node positions  = nullptr; // I32 [n_rows]
     Node cache_rows = nullptr; // I64 [n_rows], where a SequenceCache stores them; unused by SequenceNodes
     std::vector<Segment> segments;
+    Abreast              abreast;
 };
 
 // The rows that are still needed after the last layer of a call; the others only leave their keys and values behind.
@@ -40,6 +53,7 @@ struct Queries {
     Node                 index     = nullptr; // ... or any rows, I32 [n]
     Node                 positions = nullptr; // I32 of the kept rows
     std::vector<Segment> segments;            // `first` counts kept rows
+    Abreast              abreast;
 };
 
 } // namespace penelope

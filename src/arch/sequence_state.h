@@ -37,6 +37,8 @@ class SequenceState {
     // Attention. k, v: [head_dim * n_head_kv, n_rows] of all rows of one call at layer il.
     virtual void write(Graph & g, int il, Node k, Node v, const Rows & rows) = 0;
     virtual Kv   read(Graph & g, int il, const Segment & segment)            = 0;
+    // Rows [0, n_kv) of every sequence: [head_dim * n_head_kv, n_kv, streams]. For stores that keep them side by side.
+    virtual Kv read_all(Graph & g, int il, int n_kv);
 
     // Recurrence, segment by segment in order of rows: the tensors of the state before the segment's first row (flat F32; zeros
     // when nothing came before, for which a store of nodes gives none at all so that nothing is computed from them) ...

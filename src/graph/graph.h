@@ -44,9 +44,10 @@ class Graph {
     // backend: where it will run, so that builders can ask it; null: any device, nothing is asked.
     explicit Graph(int max_nodes, Tape * tape = nullptr, const Backend * backend = nullptr);
 
-    ggml_context * ctx() const { return ctx_.get(); }
-    ggml_cgraph *  cgraph() const { return cgraph_; }
-    Tape *         tape() const { return tape_; }
+    ggml_context *  ctx() const { return ctx_.get(); }
+    ggml_cgraph *   cgraph() const { return cgraph_; }
+    Tape *          tape() const { return tape_; }
+    const Backend * backend() const { return backend_; }
     // Whether the device runs this node; true when nobody said which device.
     bool runs(Node node) const { return !backend_ || ggml_backend_supports_op(backend_->get(), node); }
     // Lets the operations that follow record on another tape, or on none. Returns the one before.
@@ -77,6 +78,11 @@ class Graph {
     void mark_layer_application(Node node);
     int  n_layer_applications() const { return n_layer_applications_; } // known after allocate()
     int  n_layer_marks() const { return int(layer_marks_.size()); }     // so far, while building
+
+    // How many sequences lie side by side in its matrices. A product whose rows are shared out evenly among them gives each the
+    // bits it would get alone (graph/row_kernels.h).
+    void set_n_sequences(int n) { n_sequences_ = n; }
+    int  n_sequences() const { return n_sequences_; }
 
     // While rebuilding, operations are put down a second time for their gradients: marks are not taken again.
     bool set_rebuilding(bool rebuilding); // returns what it was
@@ -117,8 +123,9 @@ class Graph {
     std::unique_ptr<Workspace>               own_workspace_;
     std::vector<Node>                        layer_marks_;
     std::vector<std::shared_ptr<const void>> kept_;
-    int64_t                                  n_draws_    = 0;
-    bool                                     rebuilding_ = false;
+    int64_t                                  n_draws_     = 0;
+    bool                                     rebuilding_  = false;
+    int                                      n_sequences_ = 1;
     std::vector<Node>                        inputs_;
     std::vector<uint8_t>                     staged_;        // what they will hold, side by side
     std::map<Node, size_t>                   staged_inputs_; // those that were set, and where in it

@@ -1,6 +1,7 @@
 #include "graph/nodes.h"
 
 #include "graph/kernels.h"
+#include "graph/row_kernels.h"
 #include "graph/tape.h"
 
 namespace penelope {
@@ -20,6 +21,10 @@ Node matrix_product(Graph & g, Node a, Node b) {
                 *operand = ggml_cont(g.ctx(), *operand);
             }
         }
+    }
+    if (const int64_t n = n_apart(g, a, b); n > 1) {
+        Node each = ggml_mul_mat(g.ctx(), a, ggml_reshape_3d(g.ctx(), b, b->ne[0], b->ne[1] / n, n));
+        return ggml_reshape_2d(g.ctx(), each, a->ne[1], b->ne[1]);
     }
     Node y = ggml_mul_mat(g.ctx(), a, b);
     if (g.tape()) {

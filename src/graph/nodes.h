@@ -8,7 +8,7 @@
 namespace penelope {
 
 // ggml_mul_mat(a, b). With a tape it is summed in F32 also where a device would rather use 16 bits, and off the CPU of contiguous
-// operands: strided ones are rounded to 16 bits there.
+// operands: strided ones are rounded to 16 bits there. Without one, sequences that lie side by side get the bits they would get alone.
 Node matrix_product(Graph & g, Node a, Node b);
 
 // A contiguous transpose of each matrix of x: [a, b, n] -> [b, a, n].

@@ -76,6 +76,9 @@ struct AttentionShape {
 // null when every query sees every row -> [head_dim * n_head, n_q]. Fused without a tape where the device can, else by an explicit
 // softmax.
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
+// The same for several sequences in one node, where the device fuses it: q [head_dim * n_head, n_q, n], k and v [head_dim * n_head_kv,
+// n_kv, n], mask [n_kv, n_q, 1, n] -> like q. Without a tape.
+Node attention_abreast(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
 
 // --- ops_rows.cpp
 

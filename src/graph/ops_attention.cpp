@@ -39,9 +39,24 @@ Node merge_heads(Graph & g, Node heads, int64_t n_head, int64_t rows) {
     return ggml_cont_2d(g.ctx(), ggml_permute(g.ctx(), split, 0, 2, 1, 3), heads->ne[0] * n_head, rows);
 }
 
+// Key heads as matrices of a dimension of their own: [head_dim, rows, n] -> [head_dim, rows, n / n_head_kv, n_head_kv].
+Node apart_by_key_head(Graph & g, Node heads, int64_t n_head_kv) {
+    const int64_t group = heads->ne[2] / n_head_kv;
+    return ggml_view_4d(g.ctx(), heads, heads->ne[0], heads->ne[1], group, n_head_kv, heads->nb[1], heads->nb[2],
+                        heads->nb[2] * size_t(group), 0);
+}
+
 Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
-    Node out = ggml_flash_attn_ext(g.ctx(), split_heads(g, q, shape.head_dim), split_heads(g, k, shape.head_dim),
-                                   split_heads(g, v, shape.head_dim), mask, shape.scale, 0.0f, 0.0f);
+    Node heads[] = { split_heads(g, q, shape.head_dim), split_heads(g, k, shape.head_dim),
+                     split_heads(g, v, shape.head_dim) };
+    // For a single matrix and query ggml shares out the places among threads, so that their number and how far the longest of the
+    // sequences side by side looks would change the sum. It does not for several matrices.
+    if (q->ne[1] == 1 && shape.n_head_kv > 1) {
+        for (Node & each : heads) {
+            each = apart_by_key_head(g, each, shape.n_head_kv);
+        }
+    }
+    Node out = ggml_flash_attn_ext(g.ctx(), heads[0], heads[1], heads[2], mask, shape.scale, 0.0f, 0.0f);
     return ggml_reshape_2d(g.ctx(), out, q->ne[0], q->ne[1]); // result comes as [head_dim, n_head, n_q]
 }
 
@@ -117,6 +132,18 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
 }
 
 } // namespace
+
+Node attention_abreast(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
+    GGML_ASSERT(!g.tape());
+    // [head_dim * n, rows, streams] -> [head_dim, rows, n, streams]
+    const auto heads = [&](Node x) {
+        return ggml_view_4d(g.ctx(), x, shape.head_dim, x->ne[1], x->ne[0] / shape.head_dim, x->ne[2], x->nb[1],
+                            ggml_row_size(x->type, shape.head_dim), x->nb[2], 0);
+    };
+    Node out = ggml_flash_attn_ext(g.ctx(), heads(q), heads(k), heads(v), mask, shape.scale, 0.0f, 0.0f);
+    return ggml_reshape_3d(g.ctx(), out, q->ne[0], q->ne[1],
+                           q->ne[2]); // result comes as [head_dim, n_head, n_q, streams]
+}
 
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
     if (g.tape()) {

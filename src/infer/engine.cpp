@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "gguf/finite.h"
 #include "gguf/keys.h"
+#include "graph/row_kernels.h"
 #include "method/registry.h"
 #include "model/load.h"
 
@@ -153,6 +154,10 @@ double Engine::load_ms() const {
 size_t Engine::weight_bytes() const {
     return impl_->store.n_bytes();
 }
+bool Engine::rounds_by_place() const {
+    return impl_->device.is_cpu && penelope::rounds_by_place(impl_->store.nodes());
+}
+
 std::string Engine::type_name() const {
     return impl_->type_name;
 }

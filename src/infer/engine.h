@@ -48,7 +48,9 @@ class Engine {
     double           load_ms() const;
     size_t           weight_bytes() const;
     std::string      type_name() const; // of most weights: "Q4_1"
-    std::string      name() const;      // general.name or the file's stem
+    // Whether the rounding of a prompt's row depends on where it stands among those of others (graph/row_kernels.h).
+    bool        rounds_by_place() const;
+    std::string name() const; // general.name or the file's stem
 
     // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
     // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.

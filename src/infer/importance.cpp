@@ -47,7 +47,7 @@ void watch_products(ImportanceGraph & built) {
 }
 
 ImportanceGraph & importance_graph(Context & context, int n) {
-    return context.graph<ImportanceGraph>("importance:" + std::to_string(n), [&]() {
+    return context.graph<ImportanceGraph>("importance:" + std::to_string(n), {}, [&]() {
         const Backbone & model     = context.model();
         constexpr int    kPerLayer = 48; // a sum and what leads to it, for each matrix of a layer
         auto    built = std::make_unique<ImportanceGraph>(context, node_budget(model, model.config.n_layer, 1, 64) +

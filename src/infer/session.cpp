@@ -60,6 +60,7 @@ ContextOptions context_options(const SessionOptions & o) {
     c.n_batch     = o.n_batch;
     c.bucket      = o.bucket;
     c.swap_memory = o.swap_memory;
+    c.steady      = o.steady;
     return c;
 }
 

@@ -26,6 +26,7 @@ struct SessionOptions {
     int       n_streams   = 1;             // sequences side by side, for generate_batch
     int       bucket      = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
     bool      swap_memory = false;         // generate_sweep answers from the memory of another question of its batch
+    bool      steady      = false; // sequences side by side get the bits they would get alone, for some types slower
 };
 
 // For n_steps: as many as it takes until the trajectory has settled, by the threshold in the sidecar.

@@ -31,7 +31,7 @@ template <typename Tensor> const Tensor * find(const std::vector<Tensor> & state
 template <typename Tensor>
 std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const Tensor & state) {
     const int   n_rows = int(state.shape[0]);
-    HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), [&]() {
+    HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), {}, [&]() {
         auto fresh    = std::make_unique<HeadGraph>(context, 64);
         fresh->rows   = fresh->graph.input("rows", GGML_TYPE_F32, context.model().config.n_embd, n_rows);
         fresh->logits = logits(fresh->graph, context.model(), fresh->rows);

@@ -4,11 +4,16 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMaxGraphs = 32; // a graph without its workspace takes about a megabyte
+// Graphs are kept without their workspace: a few kilobytes a layer for one sequence, megabytes for many in a deep model.
+constexpr size_t kMaxGraphs     = 128;
+constexpr size_t kMaxGraphBytes = size_t(48) << 20;
 
 } // namespace
 
-BuiltGraph::BuiltGraph(const Context & context, int max_nodes) : graph(max_nodes, nullptr, &context.backend()) {}
+BuiltGraph::BuiltGraph(const Context & context, int max_nodes, int n_sequences)
+    : graph(max_nodes, nullptr, &context.backend()) {
+    graph.set_n_sequences(context.options().steady ? n_sequences : 1);
+}
 
 Context::Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options)
     : model_(model), options_(options), backend_(device, options.n_threads),
@@ -16,17 +21,32 @@ Context::Context(const Backbone & model, const DeviceInfo & device, const Contex
     options_.n_threads = backend_.n_threads();
 }
 
-BuiltGraph & Context::keep(const std::string & key, const std::function<std::unique_ptr<BuiltGraph>()> & make) {
+BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & streams,
+                           const std::function<std::unique_ptr<BuiltGraph>()> & make) {
+    // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where it is.
+    std::string full = key;
+    for (int stream : backend_.device().is_cpu ? std::vector<int>{} : streams) {
+        full += "@" + std::to_string(stream);
+    }
     for (auto kept = graphs_.begin(); kept != graphs_.end(); ++kept) {
-        if (kept->key == key) {
+        if (kept->key == full) {
             graphs_.splice(graphs_.begin(), graphs_, kept);
-            return *graphs_.front().built;
+            BuiltGraph & built = *graphs_.front().built;
+            move_views(built.views, built.streams, streams);
+            built.streams = streams;
+            return built;
         }
     }
-    if (graphs_.size() == kMaxGraphs) {
+    std::unique_ptr<BuiltGraph> built   = make();
+    const size_t                n_bytes = ggml_used_mem(built->graph.ctx());
+    built->streams                      = streams;
+    built->views                        = find_stream_views(built->graph, cache_);
+    while (!graphs_.empty() && (graphs_.size() >= kMaxGraphs || graph_bytes_ + n_bytes > kMaxGraphBytes)) {
+        graph_bytes_ -= graphs_.back().n_bytes;
         graphs_.pop_back();
     }
-    graphs_.push_front({ key, make() });
+    graphs_.push_front({ std::move(full), std::move(built), n_bytes });
+    graph_bytes_ += n_bytes;
     n_built_++;
     return *graphs_.front().built;
 }
@@ -41,7 +61,7 @@ void Context::compute(BuiltGraph & built) {
 }
 
 int node_budget(const Backbone & model, int n_layer_applications, int n_stretches, int n_other) {
-    constexpr int kPerLayer = 64;
+    constexpr int kPerLayer = 128; // a product of sequences side by side takes three
     return n_layer_applications * (kPerLayer + nodes_per_stretch(model, 1, false) * n_stretches) + n_other + 256;
 }
 

@@ -4,6 +4,7 @@
 
 #include "model/backbone.h"
 #include "model/row_inputs.h"
+#include "model/stream_views.h"
 
 #include <functional>
 #include <list>
@@ -22,15 +23,19 @@ struct ContextOptions {
     int       n_batch   = 512; // prompt rows per graph
     int       bucket    = 1;   // prompt lengths are rounded up to a multiple, so that one graph serves several
     bool swap_memory = false;  // a sweep answers each question from the memory and readout of the next one in its batch
+    bool steady      = false;  // sequences side by side get the bits they would get alone (graph/row_kernels.h)
 };
 
 class Context;
 
 // A graph with the handles needed to fill its inputs and read its outputs; derived per kind of graph.
 struct BuiltGraph {
-    BuiltGraph(const Context & context, int max_nodes);
+    BuiltGraph(const Context & context, int max_nodes, int n_sequences = 1);
     virtual ~BuiltGraph() = default;
     Graph graph;
+
+    std::vector<int>        streams; // the sequences it works on now ...
+    std::vector<StreamView> views;   // ... and where it looks at what they left
 };
 
 // Something that lives as long as a context and shares its graphs.
@@ -49,10 +54,14 @@ class Context {
     const ContextOptions & options() const { return options_; }
     SequenceCache &        cache() { return cache_; }
     int                    n_rows() const { return options_.n_rows; }
+    // For RowInputs: how many sequences lie side by side in a cache that the device attends to in one go; 0: it does not.
+    int n_abreast() const { return backend_.device().is_cpu && options_.n_streams > 1 ? options_.n_streams : 0; }
 
-    // The graph kept under `key`, else the one `make` builds. The least recently used ones are dropped.
-    template <typename T> T & graph(const std::string & key, const std::function<std::unique_ptr<T>()> & make) {
-        return static_cast<T &>(keep(key, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
+    // The graph kept under `key`, moved to these streams, else the one `make` builds for them. The least recently used ones are dropped.
+    template <typename T>
+    T & graph(const std::string & key, const std::vector<int> & streams,
+              const std::function<std::unique_ptr<T>()> & make) {
+        return static_cast<T &>(keep(key, streams, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
     }
 
     // The part kept for `owner`, else the one `make` makes.
@@ -75,13 +84,16 @@ class Context {
     int64_t n_token_rows() const { return n_token_rows_; }
     void    count_token_rows(size_t n) { n_token_rows_ += int64_t(n); }
     size_t  n_bytes() const { return cache_.n_bytes() + workspace_.bytes(); }
+    size_t  n_graphs() const { return graphs_.size(); }
 
   private:
-    BuiltGraph & keep(const std::string & key, const std::function<std::unique_ptr<BuiltGraph>()> & make);
+    BuiltGraph & keep(const std::string & key, const std::vector<int> & streams,
+                      const std::function<std::unique_ptr<BuiltGraph>()> & make);
 
     struct Kept {
         std::string                 key;
         std::unique_ptr<BuiltGraph> built;
+        size_t                      n_bytes;
     };
 
     const Backbone &                                     model_;
@@ -90,6 +102,7 @@ class Context {
     SequenceCache                                        cache_;
     Workspace                                            workspace_;
     std::list<Kept>                                      graphs_; // most recently used first
+    size_t                                               graph_bytes_ = 0;
     std::map<const void *, std::unique_ptr<ContextPart>> parts_;
     int64_t                                              n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };

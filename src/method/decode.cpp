@@ -9,6 +9,9 @@ namespace {
 // Places looked at by decoding are rounded up, so that a graph serves many tokens; the mask hides the rest.
 constexpr int kDecodeBucket = 64;
 
+// From so many queries on ggml's CPU attends tile by tile, and rounds differently.
+constexpr int kAttentionTile = 64;
+
 struct TokenGraph : BuiltGraph {
     using BuiltGraph::BuiltGraph;
     Node                       ids = nullptr;
@@ -17,15 +20,6 @@ struct TokenGraph : BuiltGraph {
     Node                       last_index = nullptr;
     Node                       logits     = nullptr;
 };
-
-std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
-    std::string key = kind;
-    for (const Stretch & s : stretches) {
-        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv) +
-               (s.row > 0 ? "" : "!"); // at its beginning a sequence has no state to go on from
-    }
-    return key;
-}
 
 std::vector<Stretch> last_rows(const std::vector<Stretch> & stretches) {
     std::vector<Stretch> last;
@@ -37,27 +31,29 @@ std::vector<Stretch> last_rows(const std::vector<Stretch> & stretches) {
 
 // All layers over these stretches; logits of the last row of each when wanted.
 TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretches, bool wants_logits) {
-    const std::string key = key_of(wants_logits ? "tokens" : "chunk", stretches);
-    return context.graph<TokenGraph>(key, [&]() {
+    const std::string key = shape_key(wants_logits ? "tokens" : "chunk", stretches);
+    return context.graph<TokenGraph>(key, streams_of(stretches), [&]() {
         const Backbone & model = context.model();
-        auto             built =
-            std::make_unique<TokenGraph>(context, node_budget(model, model.config.n_layer, int(stretches.size()), 64));
+        const int        n     = int(stretches.size());
+        auto       built = std::make_unique<TokenGraph>(context, node_budget(model, model.config.n_layer, n, 64), n);
+        const bool all_single =
+            std::all_of(stretches.begin(), stretches.end(), [](const Stretch & s) { return s.count == 1; });
         Graph & g   = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false);
+        built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false, all_single ? context.n_abreast() : 0);
         built->ids  = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
         Node    x   = embed(g, model.embedding, built->ids);
         Queries kept;
         if (wants_logits) {
-            const bool all_single = built->rows->n_rows() == int(stretches.size());
             if (all_single) {
                 Node out      = run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache());
                 built->logits = logits(g, model, out);
             } else {
-                built->last       = std::make_unique<RowInputs>(g, "last", last_rows(stretches), false);
+                built->last = std::make_unique<RowInputs>(g, "last", last_rows(stretches), false, context.n_abreast());
                 built->last_index = g.input("last.index", GGML_TYPE_I32, int64_t(stretches.size()));
                 kept.index        = built->last_index;
                 kept.positions    = built->last->rows().positions;
                 kept.segments     = built->last->rows().segments;
+                kept.abreast      = built->last->rows().abreast;
                 Node out =
                     run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache(), &kept);
                 built->logits = logits(g, model, out);
@@ -94,15 +90,33 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
 
 } // namespace
 
-int prefill_chunks(Context & context, const Prompt & prompt, int & applications) {
+int chunk_end(const Context & context, const Prompt & prompt) {
     const int n_batch = context.options().n_batch;
-    int       done    = prompt.n_kept;
-    while (int(prompt.tokens.size()) - done > n_batch) {
-        const Tokens chunk(prompt.tokens.begin() + done, prompt.tokens.begin() + done + n_batch);
-        run_tokens(context, { stretch(prompt.stream, done, n_batch) }, chunk, false, applications);
-        done += n_batch;
+    return std::min((prompt.n_kept / n_batch + 1) * n_batch, int(prompt.tokens.size()));
+}
+
+Stretch prompt_stretch(const Context & context, const Prompt & prompt, int end) {
+    const int n_batch = context.options().n_batch;
+    Stretch   part    = stretch(prompt.stream, prompt.n_kept, end - prompt.n_kept);
+    if (context.backend().device().is_cpu && end - prompt.n_kept / n_batch * n_batch >= kAttentionTile) {
+        part.n_queries = kAttentionTile;
     }
-    return done;
+    return part;
+}
+
+int prefill_chunk(Context & context, const Prompt & prompt, int & applications) {
+    const int    end = chunk_end(context, prompt);
+    const Tokens chunk(prompt.tokens.begin() + prompt.n_kept, prompt.tokens.begin() + end);
+    run_tokens(context, { prompt_stretch(context, prompt, end) }, chunk, false, applications);
+    return end;
+}
+
+int prefill_chunks(Context & context, const Prompt & prompt, int & applications) {
+    Prompt left = prompt;
+    while (chunk_end(context, left) < int(prompt.tokens.size())) {
+        left.n_kept = prefill_chunk(context, left, applications);
+    }
+    return left.n_kept;
 }
 
 int read_lasting(Context & context, Prompt & prompt, int n_lasting) {
@@ -122,7 +136,7 @@ std::vector<std::vector<float>> prefill(Context & context, const std::vector<Pro
     std::vector<int32_t> ids;
     for (const Prompt & prompt : prompts) {
         const int done = prefill_chunks(context, prompt, applications);
-        stretches.push_back(stretch(prompt.stream, done, int(prompt.tokens.size()) - done));
+        stretches.push_back(prompt_stretch(context, { prompt.tokens, prompt.stream, done }, int(prompt.tokens.size())));
         ids.insert(ids.end(), prompt.tokens.begin() + done, prompt.tokens.end());
     }
     return run_tokens(context, stretches, ids, true, applications);

@@ -9,8 +9,17 @@ namespace penelope {
 // Counts the sequential layer applications in `applications`.
 std::vector<std::vector<float>> prefill(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
-// Leaves keys and values of the prompt's tokens behind, n_batch rows per graph, until at most n_batch tokens are left.
-// Returns how many tokens of the prompt are done, the kept ones included.
+// A prompt is read in chunks that end at multiples of n_batch, whatever is kept of it: a row meets the same kernels then, and gets the
+// same bits, as when nothing was kept. Where the chunk that follows the kept tokens ends:
+int chunk_end(const Context & context, const Prompt & prompt);
+
+// Its rows [n_kept, end), which lie in one chunk.
+Stretch prompt_stretch(const Context & context, const Prompt & prompt, int end);
+
+// Leaves keys and values of the next chunk behind; returns how many tokens of the prompt are done, the kept ones included.
+int prefill_chunk(Context & context, const Prompt & prompt, int & applications);
+
+// The same for all but the last chunk.
 int prefill_chunks(Context & context, const Prompt & prompt, int & applications);
 
 // Where layers have a recurrent state: reads the prompt up to its token n_lasting, from which the next prompt will differ, and

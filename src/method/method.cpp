@@ -14,6 +14,15 @@ int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket) {
     return n_common < kFewRows ? 0 : n_common - n_common % bucket;
 }
 
+int n_safely_kept(const Tokens & cached, const Tokens & prompt, const ContextOptions & options) {
+    constexpr int kTogether = 4,
+                  kLeast    = 8; // rows that kernels of ggml's CPU take at a time, and that the choosiest asks for
+    const int n             = n_worth_keeping(cached, prompt, options.bucket);
+    const int begin         = n - n % options.n_batch;
+    const int end           = std::min(begin + options.n_batch, int(prompt.size()));
+    return begin + std::max(0, std::min(n, end - kLeast) - begin) / kTogether * kTogether;
+}
+
 std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts) {
     std::vector<Prompt> fresh;
     for (const Tokens & tokens : prompts) {

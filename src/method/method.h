@@ -24,6 +24,10 @@ struct Prompt {
 // few rows.
 int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket);
 
+// The same for who promises that an answer does not depend on what was kept: what is left of a chunk of n_batch rows meets the
+// kernels that its rows would meet in the whole.
+int n_safely_kept(const Tokens & cached, const Tokens & prompt, const ContextOptions & options);
+
 // The prompts on streams 0, 1, ... with nothing kept.
 std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts);
 

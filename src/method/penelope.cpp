@@ -61,12 +61,13 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & promp
     Filled                 filled;
     const std::vector<int> n_done      = send_ahead(context, prompts, filled.layer_applications);
     const int              bucket      = context.options().bucket;
-    const Placement        p           = place(prompts, n_done, shape_, bucket, context.n_rows());
+    const Placement        p           = place(context, prompts, n_done, shape_, bucket);
     const int              n_sequences = int(prompts.size());
 
-    TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope", n_steps), [&]() {
-        auto    fresh = std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, n_sequences));
-        Graph & g     = fresh->graph;
+    TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope", n_steps), p.streams(), [&]() {
+        auto fresh =
+            std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, n_sequences), n_sequences);
+        Graph & g = fresh->graph;
         make_row_inputs(*fresh, p, bucket == 1);
         fresh->last         = std::make_unique<RowInputs>(g, "last", p.last, bucket == 1);
         fresh->index        = g.input("last.index", GGML_TYPE_I32, n_sequences);
@@ -95,9 +96,9 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & promp
 std::vector<StateTensor> PenelopeMethod::states(Context & context, const Prompt & prompt, int n_steps) const {
     int                    applications = 0;
     const std::vector<int> n_done       = send_ahead(context, { prompt }, applications);
-    const Placement        p            = place({ prompt }, n_done, shape_, 1, context.n_rows());
+    const Placement        p            = place(context, { prompt }, n_done, shape_, 1);
 
-    TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope-states", n_steps), [&]() {
+    TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope-states", n_steps), p.streams(), [&]() {
         auto    fresh = std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, 1));
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, true);

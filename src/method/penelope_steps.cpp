@@ -11,14 +11,6 @@ namespace {
 // Places looked at are rounded up, so that a graph serves prompts of many lengths; the mask hides the rest.
 constexpr int kBucket = 64;
 
-std::string key_of(const char * kind, const std::vector<Stretch> & stretches) {
-    std::string key = kind;
-    for (const Stretch & s : stretches) {
-        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.n_kv);
-    }
-    return key;
-}
-
 // One value of every step after the other: [n, k_max].
 std::vector<float> table(const std::vector<TimeStep> & steps, Node TimeStep::*value, int64_t n) {
     std::vector<float> all;
@@ -101,9 +93,12 @@ int PenelopeSteps::rounded(int n_rows) const {
 // Rows [first, first + count) after the prompt of each stream.
 std::vector<Stretch> PenelopeSteps::stretches(const std::vector<int> & streams, int first, int count, Hold to) const {
     std::vector<Stretch> all;
+    int                  n_seen = 0; // all look as far as the longest, so that its length alone decides about the graph
     for (int stream : streams) {
-        const int row = at(stream).n_prompt + first;
-        all.push_back({ stream, row, count, rounded(row + count), count, Hold::anchor, to });
+        n_seen = std::max(n_seen, at(stream).n_prompt + first + count);
+    }
+    for (int stream : streams) {
+        all.push_back({ stream, at(stream).n_prompt + first, count, rounded(n_seen), count, Hold::anchor, to });
     }
     return all;
 }
@@ -119,13 +114,14 @@ void PenelopeSteps::keep(Graph & g, Node states, Node rows, Node index) const {
 
 PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
     const bool exact = context_.options().bucket == 1;
-    return context_.graph<StartGraph>(p.key("penelope-start", 0), [&]() {
+    return context_.graph<StartGraph>(p.key("penelope-start", 0), p.streams(), [&]() {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(p.prompts.size());
-        auto built = std::make_unique<StartGraph>(context_, node_budget(model, 2 * model.config.n_layer, 2 * n, 128));
-        Graph & g  = built->graph;
-        built->ids = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
+        auto                built =
+            std::make_unique<StartGraph>(context_, node_budget(model, 2 * model.config.n_layer, 2 * n, 128), n);
+        Graph & g             = built->graph;
+        built->ids            = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
         built->streams        = g.input("streams", GGML_TYPE_I64, n);
         built->all            = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
         const Boundary start  = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
@@ -147,8 +143,8 @@ PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
 void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
     int                    ahead  = 0;
     const std::vector<int> n_done = send_ahead(context_, prompts, ahead);
-    const Placement        p = place(prompts, n_done, method_.shape(), context_.options().bucket, context_.n_rows());
-    StartGraph &           built = start_graph(p);
+    const Placement        p      = place(context_, prompts, n_done, method_.shape(), context_.options().bucket);
+    StartGraph &           built  = start_graph(p);
     std::vector<int64_t>   streams;
     for (const Prompt & prompt : prompts) {
         streams.push_back(prompt.stream);
@@ -168,17 +164,18 @@ void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
 }
 
 PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stretch> & memory) {
-    return context_.graph<RefineGraph>(key_of("penelope-refine", memory), [&]() {
+    return context_.graph<RefineGraph>(shape_key("penelope-refine", memory), streams_of(memory), [&]() {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(memory.size());
-        auto built  = std::make_unique<RefineGraph>(context_, node_budget(model, shape.end - shape.start, 2 * n, 256));
-        Graph & g   = built->graph;
-        built->from = g.input("from", GGML_TYPE_I32, n);
-        built->to   = g.input("to", GGML_TYPE_I64, n);
-        built->t    = g.input("t", GGML_TYPE_I32, n);
+        auto                built =
+            std::make_unique<RefineGraph>(context_, node_budget(model, shape.end - shape.start, 2 * n, 256), n);
+        Graph & g     = built->graph;
+        built->from   = g.input("from", GGML_TYPE_I32, n);
+        built->to     = g.input("to", GGML_TYPE_I64, n);
+        built->t      = g.input("t", GGML_TYPE_I32, n);
         built->t_rows = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
-        built->rows   = std::make_unique<RowInputs>(g, "memory", memory, false);
+        built->rows   = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_abreast());
 
         TimeStep step{};
         step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t);       // [d * m, n]
@@ -225,20 +222,21 @@ void PenelopeSteps::advance(const std::vector<int> & streams) {
 
 PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch> & rows,
                                                        const std::vector<Stretch> & last) {
-    return context_.graph<FinalGraph>(key_of("penelope-final", rows), [&]() {
+    return context_.graph<FinalGraph>(shape_key("penelope-final", rows), streams_of(rows), [&]() {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(rows.size());
-        auto    built = std::make_unique<FinalGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64));
+        auto    built = std::make_unique<FinalGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64), n);
         Graph & g     = built->graph;
         built->from   = g.input("from", GGML_TYPE_I32, n);
-        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
-        built->last   = std::make_unique<RowInputs>(g, "last", last, false);
+        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
+        built->last   = std::make_unique<RowInputs>(g, "last", last, false, context_.n_abreast());
         built->index  = g.input("last.index", GGML_TYPE_I32, n);
         Queries kept;
         kept.index     = built->index;
         kept.positions = built->last->rows().positions;
         kept.segments  = built->last->rows().segments;
+        kept.abreast   = built->last->rows().abreast;
         Node inter     = join_interface(g, shape, gather(g, memory_, built->from, shape.n_memory),
                                         gather(g, readout_, built->from, shape.n_readout));
         Node out = run_layers(g, model, shape.start, model.config.n_layer, inter, built->rows->rows(), context_.cache(),

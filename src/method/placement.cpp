@@ -13,12 +13,7 @@ std::vector<Stretch> Placement::all() const {
 }
 
 std::string Placement::key(const char * kind, int n_steps) const {
-    std::string text = std::string(kind) + std::to_string(n_steps);
-    for (const Stretch & s : prompts) {
-        text += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv) +
-                (s.n_real < s.count ? "p" : "") + (s.row > 0 ? "" : "!"); // see key_of() in decode.cpp
-    }
-    return text;
+    return shape_key(kind + std::to_string(n_steps), prompts);
 }
 
 std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & prompts, int & applications) {
@@ -29,11 +24,11 @@ std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & promp
     return n_done;
 }
 
-Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
-                int bucket, int n_rows) {
+Placement place(const Context & context, const std::vector<Prompt> & prompts, const std::vector<int> & n_done,
+                const LatentShape & shape, int bucket) {
     Placement  p;
     const int  n_inter = shape.n_interface();
-    const auto seen    = [n_rows](int n) { return std::min(n, n_rows); }; // padding may reach beyond the context
+    const auto seen    = [&](int n) { return std::min(n, context.n_rows()); }; // padding may reach beyond the context
     for (size_t i = 0; i < prompts.size(); i++) {
         const Tokens & tokens = prompts[i].tokens;
         const int      stream = prompts[i].stream;
@@ -41,7 +36,9 @@ Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_
         const int      n_left = n_all - n_done[i];
         const int      padded = (n_left + bucket - 1) / bucket * bucket;
         const int      n_seen = n_done[i] + padded; // places up to the end of the prompt, padding included
-        p.prompts.push_back({ stream, n_done[i], padded, seen(n_seen), n_left, Hold::tip, Hold::anchor });
+        const Stretch  whole  = prompt_stretch(context, { tokens, stream, n_done[i] }, n_all);
+        p.prompts.push_back(
+            { stream, n_done[i], padded, seen(n_seen), n_left, Hold::tip, Hold::anchor, whole.n_queries });
         p.interfaces.push_back({ stream, n_all, n_inter, seen(n_seen + n_inter), n_inter, Hold::anchor, Hold::tip });
         p.memory.push_back(
             { stream, n_all, shape.n_memory, seen(n_seen + shape.n_memory), shape.n_memory, Hold::anchor, Hold::none });

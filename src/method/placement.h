@@ -16,14 +16,14 @@ struct Placement {
 
     std::vector<Stretch> all() const; // prompts, then interfaces
     std::string          key(const char * kind, int n_steps) const;
+    std::vector<int>     streams() const { return streams_of(prompts); }
 };
 
 // Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
 std::vector<int> send_ahead(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
-// n_rows: places of the context, which nothing may look beyond.
-Placement place(const std::vector<Prompt> & prompts, const std::vector<int> & n_done, const LatentShape & shape,
-                int bucket, int n_rows);
+Placement place(const Context & context, const std::vector<Prompt> & prompts, const std::vector<int> & n_done,
+                const LatentShape & shape, int bucket);
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);

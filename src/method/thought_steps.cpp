@@ -1,5 +1,6 @@
 #include "method/thought_steps.h"
 
+#include "method/decode.h"
 #include "method/placement.h"
 
 #include <algorithm>
@@ -10,14 +11,6 @@ namespace {
 
 // Places looked at are rounded up, so that a graph serves many steps; the mask hides the rest.
 constexpr int kBucket = 64;
-
-std::string key_of(const std::string & kind, const std::vector<Stretch> & stretches) {
-    std::string key = kind;
-    for (const Stretch & s : stretches) {
-        key += ":" + std::to_string(s.stream) + "," + std::to_string(s.count) + "," + std::to_string(s.n_kv);
-    }
-    return key;
-}
 
 template <typename T> std::vector<T> as(const std::vector<int> & values) {
     return std::vector<T>(values.begin(), values.end());
@@ -54,10 +47,14 @@ ThoughtSteps::ThoughtSteps(const ThoughtMethod & method, Context & context)
 // Rows [first, first + count) after the thoughts of each stream so far.
 std::vector<Stretch> ThoughtSteps::after_thoughts(const std::vector<int> & streams, int first, int count) const {
     std::vector<Stretch> all;
+    int                  n_seen = 0; // all look as far as the longest, so that its length alone decides about the graph
     for (int stream : streams) {
-        const int row  = at(stream).n_prompt + 1 + at(stream).t + first;
-        const int n_kv = std::min((row + count + kBucket - 1) / kBucket * kBucket, context_.n_rows());
-        all.push_back({ stream, row, count, n_kv, count, Hold::tip, Hold::tip });
+        const int row = at(stream).n_prompt + 1 + at(stream).t + first;
+        n_seen        = std::max(n_seen, row + count);
+        all.push_back({ stream, row, count, 0, count, Hold::tip, Hold::tip });
+    }
+    for (Stretch & s : all) {
+        s.n_kv = std::min((n_seen + kBucket - 1) / kBucket * kBucket, context_.n_rows());
     }
     return all;
 }
@@ -68,10 +65,11 @@ void ThoughtSteps::keep_next(Graph & g, Node state, Node streams) const {
 }
 
 ThoughtSteps::StartGraph & ThoughtSteps::start_graph(const std::vector<Stretch> & first, int n_ids) {
-    return context_.graph<StartGraph>(key_of(method_.name() + "-start", first), [&]() {
+    const int                  n = int(first.size()) / 2;
+    const std::vector<Stretch> starts(first.begin() + n, first.end());
+    return context_.graph<StartGraph>(shape_key(method_.name() + "-start", first), streams_of(starts), [&]() {
         const Backbone & model = context_.model();
-        const int        n     = int(first.size()) / 2;
-        auto    built = std::make_unique<StartGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 128));
+        auto    built = std::make_unique<StartGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 128), n);
         Graph & g     = built->graph;
         built->ids    = g.input("ids", GGML_TYPE_I32, n_ids);
         built->to     = g.input("to", GGML_TYPE_I64, n);
@@ -99,7 +97,7 @@ void ThoughtSteps::start(const std::vector<Prompt> & prompts) {
     for (size_t i = 0; i < prompts.size(); i++) {
         const Tokens & tokens = prompts[i].tokens;
         const int      n_all  = int(tokens.size());
-        first.push_back(stretch(prompts[i].stream, n_done[i], n_all - n_done[i]));
+        first.push_back(prompt_stretch(context_, { tokens, prompts[i].stream, n_done[i] }, n_all));
         starts.push_back(stretch(prompts[i].stream, n_all, 1));
         first.back().to = starts.back().from = Hold::anchor; // the end of the prompt, for a later prompt to go on from
         ids.insert(ids.end(), tokens.begin() + n_done[i], tokens.end());
@@ -119,14 +117,14 @@ void ThoughtSteps::start(const std::vector<Prompt> & prompts) {
 }
 
 ThoughtSteps::ThoughtGraph & ThoughtSteps::thought_graph(const std::vector<Stretch> & rows) {
-    return context_.graph<ThoughtGraph>(key_of(method_.name() + "-thought", rows), [&]() {
+    return context_.graph<ThoughtGraph>(shape_key(method_.name() + "-thought", rows), streams_of(rows), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(rows.size());
-        auto    built = std::make_unique<ThoughtGraph>(context_, node_budget(model, model.config.n_layer, n, 128));
+        auto    built = std::make_unique<ThoughtGraph>(context_, node_budget(model, model.config.n_layer, n, 128), n);
         Graph & g     = built->graph;
         built->from   = g.input("from", GGML_TYPE_I32, n);
         built->to     = g.input("to", GGML_TYPE_I64, n);
-        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false);
+        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
         Node x        = ggml_get_rows(g.ctx(), next_, built->from);
         keep_next(g, run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context_.cache()),
                   built->to);
@@ -158,14 +156,14 @@ void ThoughtSteps::advance(const std::vector<int> & streams) {
 }
 
 ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & rows, const std::vector<Stretch> & last) {
-    return context_.graph<EndGraph>(key_of(method_.name() + "-end", rows), [&]() {
+    return context_.graph<EndGraph>(shape_key(method_.name() + "-end", rows), streams_of(rows), [&]() {
         const Backbone & model    = context_.model();
         const int        n        = int(rows.size());
         const int        n_prefix = rows.front().count - 1;
         auto             built =
-            std::make_unique<EndGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)));
+            std::make_unique<EndGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)), n);
         Graph & g   = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", rows, false);
+        built->rows = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
         Node end    = slice_rows(g, method_.modules().token_rows, 1, 1);
         if (n_prefix == 0) {
             Node out      = run_layers(g, model, 0, model.config.n_layer, repeat_rows(g, end, n), built->rows->rows(),
@@ -173,7 +171,7 @@ ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & ro
             built->logits = logits(g, model, out);
         } else {
             built->ids              = g.input("ids", GGML_TYPE_I32, int64_t(n) * n_prefix);
-            built->last             = std::make_unique<RowInputs>(g, "last", last, false);
+            built->last             = std::make_unique<RowInputs>(g, "last", last, false, context_.n_abreast());
             built->index            = g.input("last.index", GGML_TYPE_I32, n);
             Node              words = embed(g, model.embedding, built->ids);
             std::vector<Node> parts;
@@ -185,6 +183,7 @@ ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & ro
             kept.index     = built->index;
             kept.positions = built->last->rows().positions;
             kept.segments  = built->last->rows().segments;
+            kept.abreast   = built->last->rows().abreast;
             Node out       = run_layers(g, model, 0, model.config.n_layer, concat_rows(g, parts), built->rows->rows(),
                                         context_.cache(), &kept);
             built->logits  = logits(g, model, out);

@@ -1,5 +1,6 @@
 #include "method/thoughts.h"
 
+#include "method/decode.h"
 #include "method/placement.h"
 #include "method/thought_steps.h"
 
@@ -72,12 +73,11 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
     std::vector<Stretch>              first, starts, end, last;
     std::vector<std::vector<Stretch>> thoughts{ size_t(n_steps) };
     std::vector<int32_t>              ids, prefix_ids, last_index;
-    std::string                       key = name_ + std::to_string(n_steps) + "+" + std::to_string(n_end);
     for (int i = 0; i < n; i++) {
         const Tokens & tokens = prompts[size_t(i)].tokens;
         const int      stream = prompts[size_t(i)].stream;
         const int      n_all  = int(tokens.size());
-        first.push_back(stretch(stream, n_done[size_t(i)], n_all - n_done[size_t(i)]));
+        first.push_back(prompt_stretch(context, { tokens, stream, n_done[size_t(i)] }, n_all));
         starts.push_back(stretch(stream, n_all, 1));
         first.back().to = starts.back().from = Hold::anchor; // the end of the prompt, for a later prompt to go on from
         for (int t = 1; t <= n_steps; t++) {
@@ -88,16 +88,15 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
         last_index.push_back((i + 1) * n_end - 1);
         ids.insert(ids.end(), tokens.begin() + n_done[size_t(i)], tokens.end());
         prefix_ids.insert(prefix_ids.end(), prefix.begin(), prefix.end());
-        key += ":" + std::to_string(stream) + "," + std::to_string(first.back().count) + "," +
-               std::to_string(first.back().n_kv);
     }
+    const std::string key = shape_key(name_ + std::to_string(n_steps) + "+" + std::to_string(n_end), first);
     first.insert(first.end(), starts.begin(), starts.end());
 
-    Built & built = context.graph<Built>(key, [&]() {
+    Built & built = context.graph<Built>(key, streams_of(starts), [&]() {
         const Backbone & model   = context.model();
         const int        n_layer = model.config.n_layer;
         auto             fresh   = std::make_unique<Built>(
-            context, node_budget(model, (n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2 + n)));
+            context, node_budget(model, (n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2 + n)), n);
         Graph & g    = fresh->graph;
         fresh->ids   = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
         fresh->first = std::make_unique<RowInputs>(g, "first", first, true);

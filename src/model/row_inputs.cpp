@@ -1,18 +1,66 @@
 #include "model/row_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace penelope {
 
-RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact)
+std::string shape_key(const std::string & kind, const std::vector<Stretch> & stretches) {
+    const auto text_of = [](const Stretch & s) {
+        return std::to_string(s.count) + "," + std::to_string(s.n_kv) + (s.n_real < s.count ? "p" : "") +
+               (s.n_queries > s.count ? "q" : "") + (s.row == 0 ? "s" : "");
+    };
+    std::string key = kind;
+    for (size_t i = 0, n = 0; i < stretches.size(); i += n) {
+        const std::string text = text_of(stretches[i]);
+        for (n = 1; i + n < stretches.size() && text_of(stretches[i + n]) == text;) {
+            n++;
+        }
+        key += ":" + std::to_string(n) + "x" + text;
+    }
+    return key;
+}
+
+std::vector<int> streams_of(const std::vector<Stretch> & stretches) {
+    std::vector<int> streams;
+    for (const Stretch & s : stretches) {
+        streams.push_back(s.stream);
+    }
+    return streams;
+}
+
+namespace {
+
+// Asking for streams that take no part costs a look at their mask: at least half of them should.
+bool stand_abreast(const std::vector<Stretch> & stretches, int n_streams) {
+    return stretches.size() > 1 && 2 * int(stretches.size()) >= n_streams &&
+           std::all_of(stretches.begin(), stretches.end(), [&](const Stretch & s) {
+               return s.count == stretches[0].count && s.n_kv == stretches[0].n_kv && s.n_queries <= s.count;
+           });
+}
+
+} // namespace
+
+RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact,
+                     int n_streams)
     : graph_(g), name_(name) {
+    if (n_streams > 0 && stand_abreast(stretches, n_streams)) {
+        const int count = stretches[0].count, n_kv = stretches[0].n_kv;
+        mask_                       = g.input(name + ".mask", GGML_TYPE_F16, n_kv, count, n_streams);
+        rows_.abreast.count         = count;
+        rows_.abreast.n_kv          = n_kv;
+        rows_.abreast.mask          = ggml_reshape_4d(g.ctx(), mask_, n_kv, count, 1, n_streams);
+        rows_.abreast.row_of_stream = g.input(name + ".row_of_stream", GGML_TYPE_I32, n_streams);
+        rows_.abreast.stream_of_row = g.input(name + ".stream_of_row", GGML_TYPE_I32, int64_t(stretches.size()));
+    }
     for (const Stretch & s : stretches) {
         const std::string number        = std::to_string(rows_.segments.size());
-        const bool        hides_nothing = exact && s.count == 1 && s.n_kv == s.row + 1;
-        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + number, GGML_TYPE_F16, s.n_kv, s.count);
-        rows_.segments.push_back(
-            { n_rows_, s.count, s.stream, s.row, s.n_kv, mask, s.from, s.to,
-              s.n_real < s.count ? g.input(name + ".n_real." + number, GGML_TYPE_F32, 1) : nullptr });
+        const bool        hides_nothing = mask_ || (exact && s.count == 1 && s.n_kv == s.row + 1);
+        const int         n_queries     = std::max(s.count, s.n_queries);
+        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + number, GGML_TYPE_F16, s.n_kv, n_queries);
+        rows_.segments.push_back({ n_rows_, s.count, s.stream, s.row, s.n_kv, mask, s.from, s.to,
+                                   s.n_real < s.count ? g.input(name + ".n_real." + number, GGML_TYPE_F32, 1) : nullptr,
+                                   n_queries });
         n_rows_ += s.count;
     }
     rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
@@ -37,6 +85,24 @@ Rows RowInputs::part(Graph & g, int first, int count) {
     return part;
 }
 
+void RowInputs::fill_abreast(const std::vector<Stretch> & stretches) const {
+    const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
+    const Abreast &          abreast = rows_.abreast;
+    std::vector<ggml_fp16_t> mask(size_t(ggml_nelements(mask_)), hidden);
+    std::vector<int32_t>     row_of_stream(size_t(abreast.row_of_stream->ne[0]), 0), stream_of_row;
+    for (const Stretch & s : stretches) {
+        row_of_stream[size_t(s.stream)] = int32_t(stream_of_row.size());
+        stream_of_row.push_back(s.stream);
+        for (int r = 0; r < s.count; r++) {
+            std::fill_n(mask.begin() + (ptrdiff_t(s.stream) * s.count + r) * s.n_kv, std::min(s.n_kv, s.row + r + 1),
+                        seen);
+        }
+    }
+    graph_.set(mask_, mask);
+    graph_.set(abreast.row_of_stream, row_of_stream);
+    graph_.set(abreast.stream_of_row, stream_of_row);
+}
+
 void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache * cache) const {
     const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
     std::vector<int32_t>     positions;
@@ -54,12 +120,15 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache
             graph_.set(node, std::vector<float>{ float(s.n_real) });
         }
         if (Node node = rows_.segments[i].mask) {
-            mask.assign(size_t(s.n_kv) * size_t(s.count), hidden);
+            mask.assign(size_t(ggml_nelements(node)), hidden);
             for (int r = 0; r < s.count; r++) {
                 std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv, std::min(s.n_kv, s.row + r + 1), seen);
             }
             graph_.set(node, mask);
         }
+    }
+    if (mask_) {
+        fill_abreast(stretches);
     }
     const auto set = [&](const Rows & rows, int first) {
         graph_.set(rows.positions, positions.data() + first, ggml_nbytes(rows.positions));

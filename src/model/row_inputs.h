@@ -19,6 +19,9 @@ struct Stretch {
     int n_real; // rows that are not padding
     // Which recurrent state it goes on from and where it leaves its own; see arch/sequence_state.h.
     Hold from = Hold::tip, to = Hold::tip;
+    // Rows attention is asked at least: it has other kernels for many rows than for few, and a part of a prompt must meet those of
+    // the whole.
+    int n_queries = 0;
 };
 
 // A stretch without padding.
@@ -26,10 +29,16 @@ inline Stretch stretch(int stream, int row, int count) {
     return { stream, row, count, row + count, count, Hold::tip, Hold::tip };
 }
 
+// What the shape of a graph on these stretches depends on, as text; not the sequences, which it can be moved to.
+std::string      shape_key(const std::string & kind, const std::vector<Stretch> & stretches);
+std::vector<int> streams_of(const std::vector<Stretch> & stretches);
+
 class RowInputs {
   public:
     // g outlives them. exact: the stretches of fill() will be these very ones, so that a mask which hides nothing can be left out.
-    RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact);
+    // n_streams: of a cache whose sequences can be attended to in one go; done where enough of them take part with equally many rows.
+    RowInputs(Graph & g, const std::string & name, const std::vector<Stretch> & stretches, bool exact,
+              int n_streams = 0);
 
     const Rows & rows() const { return rows_; }
     int          n_rows() const { return n_rows_; }
@@ -41,6 +50,8 @@ class RowInputs {
     void fill(const std::vector<Stretch> & stretches, const SequenceCache * cache) const;
 
   private:
+    void fill_abreast(const std::vector<Stretch> & stretches) const;
+
     struct Part {
         int  first; // row
         Rows rows;
@@ -49,6 +60,7 @@ class RowInputs {
     std::string       name_;
     Rows              rows_;
     int               n_rows_ = 0;
+    Node              mask_   = nullptr; // of all abreast
     std::vector<Part> parts_;
 };
 

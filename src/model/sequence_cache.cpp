@@ -88,6 +88,14 @@ Kv SequenceCache::read(Graph & g, int il, const Segment & segment) {
     return { rows_of(kv.k), rows_of(kv.v) };
 }
 
+Kv SequenceCache::read_all(Graph & g, int il, int n_kv) {
+    const auto rows_of = [&](Node all) {
+        return ggml_view_3d(g.ctx(), all, all->ne[0], n_kv, n_streams_, all->nb[1], size_t(stride_) * all->nb[1], 0);
+    };
+    const Kv & kv = layers_[size_t(il)].kv;
+    return { rows_of(kv.k), rows_of(kv.v) };
+}
+
 Node SequenceCache::part(Graph & g, const LayerStore & layer, Hold hold, size_t i, int stream) const {
     Node all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
     return ggml_view_1d(g.ctx(), all, layer.sizes[i], size_t(stream) * all->nb[1]);

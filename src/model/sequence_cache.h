@@ -19,6 +19,7 @@ class SequenceCache : public SequenceState {
 
     void              write(Graph & g, int il, Node k, Node v, const Rows & rows) override;
     Kv                read(Graph & g, int il, const Segment & segment) override;
+    Kv                read_all(Graph & g, int il, int n_kv) override;
     std::vector<Node> before(Graph & g, int il, const Segment & segment) override;
     void              after(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) override;
 
@@ -36,6 +37,7 @@ class SequenceCache : public SequenceState {
     int64_t cache_row(int stream, int row) const { return int64_t(stream) * stride_ + row; }
     int64_t spare_row(int stream) const { return cache_row(stream, n_rows_); }
 
+    bool      owns(Node node) const { return node->buffer == buffer_.get(); }
     int       n_rows() const { return n_rows_; }
     int       n_streams() const { return n_streams_; }
     ggml_type type() const { return type_; }

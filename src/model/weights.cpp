@@ -219,6 +219,17 @@ void WeightStore::load() {
     }
 }
 
+std::vector<Node> WeightStore::nodes() const {
+    std::vector<Node> all;
+    for (const auto & [buft, group] : impl_->groups) {
+        for (Node node = ggml_get_first_tensor(group.ctx.get()); node;
+             node      = ggml_get_next_tensor(group.ctx.get(), node)) {
+            all.push_back(node);
+        }
+    }
+    return all;
+}
+
 size_t WeightStore::n_bytes() const {
     return impl_->n_bytes;
 }

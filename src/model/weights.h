@@ -40,7 +40,8 @@ class WeightStore {
     // Places everything added so far. Throws Error(memory) with both sizes.
     void load();
 
-    size_t n_bytes() const; // of weights, mapped ones included
+    size_t            n_bytes() const; // of weights, mapped ones included
+    std::vector<Node> nodes() const;
 
   private:
     struct Impl;

@@ -1,0 +1,77 @@
+#include "graph/row_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+namespace penelope {
+
+namespace {
+
+constexpr int64_t kTriedRows = 64; // of the weight; what is left over in its shape decides about kernels too
+
+// weight * x for some rows of numbers that fill the mantissa.
+std::vector<float> tried_product(const Backend & backend, Node weight, int64_t first, int64_t n_rows) {
+    const int64_t      k = weight->ne[0], m = std::min(weight->ne[1], kTriedRows + weight->ne[1] % kTriedRows);
+    Graph              g(16, nullptr, &backend);
+    Node               x = g.input("x", GGML_TYPE_F32, k, n_rows);
+    Node               y = ggml_mul_mat(g.ctx(), ggml_view_2d(g.ctx(), weight, k, m, weight->nb[1], 0), x);
+    std::vector<float> values(size_t(k * n_rows));
+    for (size_t i = 0; i < values.size(); i++) {
+        values[i] = std::sin(0.7f * float(first * k + int64_t(i)) + 0.1f);
+    }
+    g.output(y);
+    g.allocate(backend);
+    g.set(x, values);
+    g.compute(backend);
+    return get_node(y);
+}
+
+bool same_bits(const float * a, const float * b, size_t n) {
+    return std::memcmp(a, b, n * sizeof(float)) == 0;
+}
+
+} // namespace
+
+bool rounds_alike(Node weight, int64_t few, int64_t many) {
+    using Shape = std::tuple<ggml_backend_buffer_type_t, ggml_type, int64_t, int64_t, int64_t, int64_t>;
+    static std::mutex            mutex;
+    static std::map<Shape, bool> known;
+    const Shape                  shape{
+        ggml_backend_buffer_get_type(weight->buffer), weight->type, weight->ne[0], weight->ne[1], few, many
+    };
+    const std::lock_guard<std::mutex>     lock(mutex);
+    const std::map<Shape, bool>::iterator found = known.find(shape);
+    if (found != known.end()) {
+        return found->second;
+    }
+    static const Backend     backend(find_device("CPU"), 1);
+    const std::vector<float> all   = tried_product(backend, weight, 0, many);
+    const std::vector<float> front = tried_product(backend, weight, 0, few);
+    const std::vector<float> back  = tried_product(backend, weight, many - few, few);
+    if (std::all_of(front.begin(), front.end(), [](float value) { return value == 0; })) {
+        return true; // but these weights say nothing about others of their kind
+    }
+    return known[shape] = same_bits(all.data(), front.data(), front.size()) &&
+                          same_bits(all.data() + all.size() - back.size(), back.data(), back.size());
+}
+
+bool rounds_by_place(const std::vector<Node> & weights) {
+    // Some kernels take four rows at a time and give what is left to others.
+    constexpr int64_t kFew = 5, kMany = 17;
+    return std::any_of(weights.begin(), weights.end(), [](Node weight) {
+        return ggml_is_matrix(weight) && weight->ne[1] > 1 && !rounds_alike(weight, kFew, kMany);
+    });
+}
+
+int64_t n_apart(const Graph & g, Node weight, Node x) {
+    const int64_t n        = g.n_sequences();
+    const bool    comes_up = n > 1 && !g.tape() && g.backend() && g.backend()->device().is_cpu && weight->buffer &&
+                          ggml_is_matrix(weight) && ggml_is_matrix(x) && ggml_is_contiguous(x) && x->ne[1] % n == 0;
+    return comes_up && !rounds_alike(weight, x->ne[1] / n, x->ne[1]) ? n : 1;
+}
+
+} // namespace penelope
