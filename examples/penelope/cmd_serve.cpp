@@ -62,6 +62,7 @@ ServerOptions server_options(const Options & options) {
 
     server.worker.session = session_options(options, static_cast<int>(options.integer("slots")));
     server.worker.n_queue = static_cast<int>(options.integer("queue"));
+    server.worker.loose   = options.flag("loose");
     return server;
 }
 

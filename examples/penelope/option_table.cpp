@@ -133,6 +133,7 @@ const std::vector<OptionRow> & option_table() {
         { "port", "", integer, "N", "8080", "0..65535", g_serving, "serve", "port; 0: any that is free" },
         { "slots", "-np --parallel", integer, "N", "4", "1..256", g_serving, "serve", "answers written side by side; each has a context of its own" },
         { "queue", "", integer, "N", "64", "1..65536", g_serving, "serve", "answers that may wait for a slot; beyond it 503" },
+        { "loose", "", flag, "", "", "", g_serving, "serve", "let the last digits depend on what else runs: chats keep written answers, some types go faster" },
         { "api-key", "", text, "KEY,...", "", "", g_serving, "serve", "keys that open the service; without one it is open", true },
         { "api-key-file", "", text, "FILE", "", "", g_serving, "serve", "keys, one a line" },
         { "cert", "--ssl-cert-file", text, "FILE.pem", "", "", g_serving, "serve", "certificate chain, for TLS" },

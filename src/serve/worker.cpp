@@ -11,6 +11,12 @@ namespace penelope {
 
 namespace {
 
+SessionOptions session_options(const WorkerOptions & options) {
+    SessionOptions session = options.session;
+    session.steady         = !options.loose;
+    return session;
+}
+
 Answer blank_answer(const Job & job) {
     Answer answer;
     answer.n_prompt = int(job.prompt.size());
@@ -22,10 +28,11 @@ Answer blank_answer(const Job & job) {
 } // namespace
 
 Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics)
-    : engine_(std::move(engine)), session_(engine_, options.session),
+    : engine_(std::move(engine)), session_(engine_, session_options(options)),
       context_(session_.context()), facts_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
                                             [this] { engine_->fail_not_finite(); } },
-      n_queue_(options.n_queue), metrics_(metrics), slots_(static_cast<size_t>(session_.options().n_streams)) {
+      n_queue_(options.n_queue), loose_(options.loose), reads_singly_(!loose_ && engine_->rounds_by_place()),
+      metrics_(metrics), slots_(static_cast<size_t>(session_.options().n_streams)) {
     thread_ = std::thread([this] { loop(); });
 }
 
@@ -152,7 +159,8 @@ void Worker::admit() {
             metrics_.waiting = int64_t(waiting_.size());
         }
         const auto worth = [&](int stream) {
-            const int n_kept = n_worth_keeping(slot(stream).cached, task.job->prompt, options().bucket);
+            const int n_kept = loose_ ? n_worth_keeping(slot(stream).cached, task.job->prompt, options().bucket)
+                                      : n_safely_kept(slot(stream).cached, task.job->prompt, context_.options());
             return std::make_pair(n_kept, -int(slot(stream).cached.size()));
         };
         const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
@@ -184,56 +192,70 @@ bool Worker::attempt(const Streams & streams, double Slot::*time, const std::fun
 std::vector<Prompt> Worker::prompts_of(const Streams & streams) {
     std::vector<Prompt> prompts;
     for (int stream : streams) {
-        prompts.push_back({ slot(stream).task.job->prompt, stream, slot(stream).n_read });
+        prompts.push_back(prompt_of(stream));
         slot(stream).cached.clear(); // until the rows stand
     }
     return prompts;
 }
 
-// One piece of work for every slot whose prompt is not read: a chunk of a long one, or its end. Slots of one method go
-// together.
+// One piece of work for every slot whose prompt is not read: a chunk of a long one, or its end.
 void Worker::read_round() {
-    std::map<std::string, Streams> ready;
+    // Prompts of one method go together, but those that have a single row: alone it would meet other kernels.
+    std::map<std::pair<std::string, bool>, Streams> ready;
     for (int i = 0; i < int(slots_.size()); i++) {
         const Slot & s = slot(i);
         if (!s.busy() || s.thinking || s.growing) {
             continue;
         }
-        if (const int n = n_chunk(s)) {
-            read_chunk(i, n);
+        const int n_tokens = int(s.task.job->prompt.size());
+        if (const int end = part_end(i); end < n_tokens) {
+            read_part(i, end);
         } else {
-            ready[s.task.job->generate.method].push_back(i);
+            ready[{ s.task.job->generate.method, n_tokens - s.n_read == 1 }].push_back(i);
         }
     }
-    for (const auto & [method, streams] : ready) {
-        method_of(streams[0]).steps(context_) ? start(streams) : fill(streams);
+    for (const auto & [kind, streams] : ready) {
+        read_together(streams);
     }
 }
 
-// Rows to read before the rest of the prompt, 0 when it can be read at once. A recurrent state is kept where the next prompt of
-// the conversation will differ.
-int Worker::n_chunk(const Slot & s) {
-    const int n_prompt = int(s.task.job->prompt.size()), n_lasting = s.task.job->generate.n_lasting;
-    if (context_.cache().is_recurrent() && n_lasting > s.n_read && n_lasting < n_prompt) {
-        return std::min(n_lasting - s.n_read, options().n_batch);
+// More rows than these at once are not computed faster, and the first answers would wait for the last prompts.
+void Worker::read_together(const Streams & streams) {
+    constexpr int kEnoughRows = 128;
+    Streams       group;
+    int           n_rows = 0;
+    for (int stream : streams) {
+        group.push_back(stream);
+        n_rows += int(slot(stream).task.job->prompt.size()) - slot(stream).n_read;
+        if (n_rows >= kEnoughRows || stream == streams.back() || reads_singly_) {
+            method_of(stream).steps(context_) ? start(group) : fill(group);
+            group.clear();
+            n_rows = 0;
+        }
     }
-    return n_prompt - s.n_read > options().n_batch ? options().n_batch : 0;
 }
 
-void Worker::read_chunk(int stream, int n) {
-    Slot &     s      = slot(stream);
-    const auto begin  = s.task.job->prompt.begin();
-    const int  n_next = s.n_read + n;
+// Where the next piece of a prompt ends: at the end of a chunk, and where the next prompt of the conversation will differ, because a
+// recurrent state is kept there.
+int Worker::part_end(int stream) {
+    const int n_lasting = slot(stream).task.job->generate.n_lasting;
+    const int end       = chunk_end(context_, prompt_of(stream));
+    return context_.cache().is_recurrent() && n_lasting > slot(stream).n_read ? std::min(n_lasting, end) : end;
+}
+
+void Worker::read_part(int stream, int end) {
+    Slot &       s = slot(stream);
+    const Tokens part(s.task.job->prompt.begin(), s.task.job->prompt.begin() + end);
     s.cached.clear();
     const bool good = attempt({ stream }, &Slot::prompt_ms, [&] {
         int applications = 0;
-        prefill(context_, { { Tokens(begin, begin + n_next), stream, s.n_read } }, applications);
+        prefill_chunk(context_, { part, stream, s.n_read }, applications);
     });
     if (good) {
-        s.n_read = n_next;
-        s.cached.assign(begin, begin + n_next);
-        if (n_next == s.task.job->generate.n_lasting) {
-            context_.cache().keep(stream, n_next, Hold::tip);
+        s.n_read = end;
+        s.cached = part;
+        if (end == s.task.job->generate.n_lasting) {
+            context_.cache().keep(stream, end, Hold::tip);
         }
     }
 }
@@ -392,7 +414,7 @@ void Worker::finish(int stream) {
     const std::chrono::duration<double, std::milli> taken  = std::chrono::steady_clock::now() - s.decode_start;
     const size_t                                    n      = answer.tokens.size();
     set_decode_time(answer, taken.count());
-    if (engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
+    if (loose_ && engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
         // The last token was drawn but never computed.
         s.cached.insert(s.cached.end(), answer.tokens.begin(), answer.tokens.end() - 1);
         context_.cache().keep(stream, int(s.cached.size()), Hold::tip);

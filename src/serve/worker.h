@@ -16,6 +16,9 @@ namespace penelope {
 struct WorkerOptions {
     SessionOptions session;      // n_streams: slots
     int            n_queue = 64; // answers that may wait for a slot
+    // Without it an answer has the same bits whatever else runs. With it the rows of written answers, which were rounded as single rows
+    // are, are kept for prompts that go on from them, and rows are multiplied in whatever company they come.
+    bool loose = false;
 };
 
 class Worker {
@@ -62,8 +65,9 @@ class Worker {
     void drop_gone();
     void admit();
     void read_round();
-    int  n_chunk(const Slot & s);
-    void read_chunk(int stream, int n);
+    int  part_end(int stream);
+    void read_together(const Streams & streams);
+    void read_part(int stream, int end);
     void start(const Streams & streams);
     void think_round();
     void look(int stream, LatentSteps & steps);
@@ -80,6 +84,7 @@ class Worker {
 
     Slot &              slot(int stream) { return slots_[size_t(stream)]; }
     const Method &      method_of(int stream) { return engine_->method(slot(stream).task.job->generate.method); }
+    Prompt              prompt_of(int stream) { return { slot(stream).task.job->prompt, stream, slot(stream).n_read }; }
     std::vector<Prompt> prompts_of(const Streams & streams);
 
     std::shared_ptr<const Engine> engine_;
@@ -87,6 +92,8 @@ class Worker {
     Context &                     context_;
     AnswerFacts                   facts_;
     int                           n_queue_;
+    bool                          loose_;
+    bool                          reads_singly_; // prompts would round each other differently
     Metrics &                     metrics_;
     std::vector<Slot>             slots_;
     std::atomic<bool>             stopped_{ false };

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from serving import Serve
-from support import ModelTest, run
+from support import GOLDEN, ModelTest, run
 
 QUESTION = "abcdefghij klmnop qrstuv wxyz 0123456789"
 
@@ -132,7 +132,9 @@ class ServeTest(ModelTest):
         first = self.latent.good("/v1/completions", {"prompt": front + "one", "max_tokens": 2, "latent_steps": 2})
         again = self.latent.good("/v1/completions", {"prompt": front + "two", "max_tokens": 2, "latent_steps": 3})
         kept = again["usage"]["prompt_tokens_details"]["cached_tokens"]
-        self.assertGreaterEqual(kept, first["usage"]["prompt_tokens"] - 8)
+        # The last 8 to 11 rows are computed again, so that they meet the kernels they would meet in a fresh prompt.
+        self.assertGreaterEqual(kept, first["usage"]["prompt_tokens"] - 11)
+        self.assertLessEqual(kept, first["usage"]["prompt_tokens"] - 8)
         self.assertEqual(again["choices"][0]["tokens"], self.run_tokens(front + "two", "-n", 2, "-K", 3))
 
     def test_wrong_requests(self):
@@ -330,6 +332,40 @@ class BoxTest(unittest.TestCase):
             props = server.good("/props")
             self.assertGreater(props["latent_steps"]["max"], 0)
             self.assertEqual(server.chat("ab bc cc ?a", max_tokens=8)["object"], "chat.completion")
+
+    def test_probabilities_do_not_depend_on_company(self):
+        questions = ["ab bc cd dd ef fg gg hi ij jj ?" + start for start in "abcefhi"]
+        bodies = [{"prompt": q, "max_tokens": 3, "logprobs": 2, "latent_steps": 1 + i} for i, q in enumerate(questions)]
+        with Serve("--slots", 1) as alone, Serve("--slots", 5) as server:
+            expected = [alone.good("/v1/completions", body)["choices"][0]["logprobs"] for body in bodies]
+            found = [[] for _ in bodies]
+
+            def ask(i):
+                for k in range(12):
+                    at = (i + k) % len(bodies)
+                    found[i].append((at, server.good("/v1/completions", bodies[at])["choices"][0]["logprobs"]))
+
+            threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        for at, logprobs in sum(found, []):
+            self.assertEqual(logprobs, expected[at])
+
+
+class RecurrentTest(ModelTest):
+    """A model whose layers keep a state that moves on: a kept beginning is only worth what its state was put aside for."""
+
+    def test_a_kept_beginning(self):
+        base = self.work / "qwen35.gguf"
+        self.ok("convert", GOLDEN / "qwen35" / "model", "-o", base, "--type", "F32")
+        front = "abcdefghij klmnop qrstuv wxyz 0123456789 " * 2
+        with Serve("-m", base, "-c", 256, "--slots", 2) as server:
+            for end in ("one", "two", "two and three", "", "two and four"):
+                with self.subTest(end):
+                    answer = server.good("/v1/completions", {"prompt": front + end, "max_tokens": 8})["choices"][0]["tokens"]
+                    self.assertEqual(answer, self.ok_json("run", "-m", base, "-c", 256, "-p", front + end, "-n", 8, "--raw")["tokens"])
 
 
 if __name__ == "__main__":
