@@ -3,8 +3,25 @@
 #include "serve/errors.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace penelope {
+
+namespace {
+
+// Of a whole number in any of the forms JSON has for it: as a double, neighbours of the largest ones are the same.
+bool lies_between(const Json & value, int64_t least, int64_t most) {
+    if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
+        return false;
+    }
+    if (value.is_number_integer()) {
+        return value.get<int64_t>() >= least && value.get<int64_t>() <= most;
+    }
+    const double number = value.get<double>();
+    return number >= double(least) && number <= double(most) && number < 0x1p63;
+}
+
+} // namespace
 
 Fields::Fields(const Json & object, std::string path) : object_(object), path_(std::move(path)) {
     if (!object.is_object()) {
@@ -31,7 +48,7 @@ std::optional<int64_t> Fields::integer(const std::string & name, int64_t least, 
     if (!(std::isfinite(number) && number == std::floor(number))) {
         fail(name, "expected a whole number");
     }
-    if (number < double(least) || number > double(most)) {
+    if (!lies_between(*value, least, most)) {
         fail(name, "expected " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value->is_number_float() ? int64_t(number) : value->get<int64_t>();
