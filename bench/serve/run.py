@@ -184,13 +184,39 @@ def latent(args):
     print(f"\n16 clients get {statistics.median(f[0] for f in rates[16]) / statistics.median(f[0] for f in rates[1]):.2f} times the answers/s of one.")
 
 
+def run_tokens(args, question, k):
+    """What `penelope run` answers."""
+    ran = subprocess.run([str(args.penelope), "run", "-p", question, "-K", str(k), "-n", "16", "-t", str(args.threads), "--json", *box_files()],
+                         capture_output=True, text=True, check=True)
+    return json.loads(ran.stdout)["tokens"]
+
+
+def box_files():
+    models = ROOT / "models"
+    return ["-m", str(models / "thread-0.6M-Q8_0.gguf"), "--sidecar", str(models / "thread-0.6M-thread-penelope-Q8_0.gguf")]
+
+
+def whole(port, body):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    try:
+        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        return answer["choices"][0]["tokens"], answer["choices"][0]["text"]
+    finally:
+        connection.close()
+
+
 def soak(args):
-    n, texts = args.n or 10000, questions(64)
+    """A third of the requests is cut off, at any moment; the others stream or do not. Wrong is what differs from `penelope run` in one token."""
+    n, texts = args.n or 10000, questions(32)
+    cases = [(q, k) for q in texts for k in range(9)]
+    expected = {case: run_tokens(args, *case) for case in cases}
     with penelope(args, 8, 18180) as server:
-        deepest = box_props(server.port)["latent_steps"]["max"]
-        expected = {(q, k): stream(server.port, {"prompt": q, "max_tokens": 16, "latent_steps": k})[2] for q in texts for k in range(deepest + 1)}
-        before, start = server.memory(), time.monotonic()
+        texts_of = {case: whole(server.port, {"prompt": case[0], "max_tokens": 16, "latent_steps": case[1]}) for case in cases}
+        alone = sum(texts_of[case][0] != expected[case] for case in cases)
+        print(f"{len(cases)} answers of the idle server, {alone} other than those of penelope run", flush=True)
         counts, lock, left = {"right": 0, "wrong": 0, "cut": 0, "lost": 0}, threading.Lock(), [n]
+        memory, start = [server.memory()], time.monotonic()
 
         def client(seed):
             rng = random.Random(seed)
@@ -199,11 +225,25 @@ def soak(args):
                     if left[0] == 0:
                         return
                     left[0] -= 1
-                q, k, cut = rng.choice(texts), rng.randint(0, deepest), rng.random() < 1 / 3
+                    if (n - left[0]) % max(1, n // 10) == 0:
+                        memory.append(server.memory())
+                case = rng.choice(cases)
+                body = {"prompt": case[0], "max_tokens": 16, "latent_steps": case[1]}
                 try:
-                    first, _, text = stream(server.port, {"prompt": q, "max_tokens": 16, "latent_steps": k}, cut_after=1 if cut else None)
-                    kind = "cut" if text is None else "right" if text == expected[q, k] else "wrong"
-                except OSError:
+                    chance = rng.random()
+                    if chance < 1 / 6:
+                        kind = "cut" if stream(server.port, body, cut_after=1)[2] is None else "lost"
+                    elif chance < 1 / 3:
+                        gone = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+                        gone.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+                        time.sleep(rng.random() * 0.05)
+                        gone.close()
+                        kind = "cut"
+                    elif chance < 2 / 3:
+                        kind = "right" if stream(server.port, body)[2] == texts_of[case][1] else "wrong"
+                    else:
+                        kind = "right" if whole(server.port, body)[0] == expected[case] else "wrong"
+                except (OSError, KeyError, http.client.HTTPException):
                     kind = "lost"
                 with lock:
                     counts[kind] += 1
@@ -213,7 +253,10 @@ def soak(args):
             thread.start()
         for thread in threads:
             thread.join()
-        print(f"{n} requests in {time.monotonic() - start:.0f} s: {counts}; memory {before:.1f} MiB before, {server.memory():.1f} MiB after")
+        print(f"{n} requests in {time.monotonic() - start:.0f} s: {counts}")
+        print("memory in MiB at every tenth of them: " + " ".join(f"{m:.1f}" for m in memory))
+    if alone or counts["wrong"] or counts["lost"]:
+        sys.exit(1)
 
 
 def main():
