@@ -94,7 +94,7 @@ def stream(port, body, cut_after=None):
                 text += event["choices"][0]["text"]
                 if cut_after and n >= cut_after:
                     return first, n, None
-        return first, n, text
+        return first or time.monotonic() - start, n, text  # an answer may end without a word
     finally:
         connection.close()
 

@@ -1,6 +1,7 @@
 """penelope serve, asked over HTTP: its answers are those of `penelope run`, its errors have OpenAI's form."""
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -9,7 +10,7 @@ import time
 import unittest
 
 from serving import Serve
-from support import GOLDEN, ModelTest, run
+from support import GOLDEN, TESTS, ModelTest, run
 
 QUESTION = "abcdefghij klmnop qrstuv wxyz 0123456789"
 
@@ -352,6 +353,15 @@ class BoxTest(unittest.TestCase):
                 thread.join()
         for at, logprobs in sum(found, []):
             self.assertEqual(logprobs, expected[at])
+
+
+class ImageTest(unittest.TestCase):
+    def test_the_image_has_what_the_build_needs(self):
+        root = TESTS.parent
+        listed = re.search("for package in (.*?) \"", (root / "scripts" / "common.sh").read_text()).group(1).split()
+        image = (root / "examples" / "serve" / "Dockerfile").read_text()
+        self.assertGreater(len(listed), 5)
+        self.assertEqual([package for package in listed if package not in image.split() and package != "doctest-dev"], [])
 
 
 class RecurrentTest(ModelTest):
