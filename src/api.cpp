@@ -193,7 +193,7 @@ penelope_status penelope_model_load(const penelope_model_params * params, penelo
         loaded->engine = penelope::Engine::load(load);
         loaded->name   = loaded->engine->name();
         loaded->type   = loaded->engine->type_name();
-        loaded->device = loaded->engine->device().name;
+        loaded->device = loaded->engine->split().name();
         loaded->method = loaded->engine->sidecar() != nullptr ? loaded->engine->sidecar()->method : "plain";
         *model         = loaded.release();
     });

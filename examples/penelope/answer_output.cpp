@@ -26,7 +26,7 @@ OrderedJson answer_json(const Answer & answer, const Engine & engine, uint64_t s
                                { "method", answer.method },
                                { "K", answer.n_steps },
                                { "layer_applications", answer.layer_applications },
-                               { "device", engine.device().name },
+                               { "device", engine.split().name() },
                                { "seed", seed },
                                { "timings",
                                  { { "load_ms", rounded(engine.load_ms()) },

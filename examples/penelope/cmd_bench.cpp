@@ -10,6 +10,8 @@
 #include "method/registry.h"
 #include "model/backbone.h"
 
+#include <cmath>
+
 namespace penelope {
 
 namespace {
@@ -50,6 +52,7 @@ RandomEngineOptions random_options(const Options & options, int k_max) {
     random.shape            = options.text("shape");
     random.type             = options.text("type");
     random.device           = options.text("device");
+    random.split            = wanted_split(options);
     random.k_max            = std::max(random.k_max, k_max);
     const std::string range = options.text("interval");
     char              rest  = 0;
@@ -107,6 +110,7 @@ class Bench {
     void      add_methods();
     void      add_row_costs();
 
+    void        add_unit_traffic(OrderedJson & row, const BenchCase & test) const;
     std::string type_text() const;
     OrderedJson row(const BenchCase & test) const;
 
@@ -129,7 +133,7 @@ Context & Bench::new_context(int n_rows) {
     context.n_rows    = n_rows;
     context.kv_type   = parse_kv_type(options_.text("kv-type"));
     context.n_threads = static_cast<int>(options_.integer("threads"));
-    contexts_.push_back(std::make_unique<Context>(engine_->backbone(), engine_->device(), context));
+    contexts_.push_back(std::make_unique<Context>(engine_->backbone(), engine_->split().devices, context));
     return *contexts_.back();
 }
 
@@ -164,8 +168,9 @@ void Bench::add_fill(const std::string & test, const Method & method, int n_step
 void Bench::add_decode(int n_gen) {
     Context & context = new_context(n_gen);
     BenchCase bench{ "tg" + std::to_string(n_gen), "plain", 0, n_gen };
-    bench.context = &context;
-    bench.run     = [&context, tokens = some_tokens(n_gen, engine_->config().n_vocab),
+    bench.is_decode = true;
+    bench.context   = &context;
+    bench.run       = [&context, tokens = some_tokens(n_gen, engine_->config().n_vocab),
                  n_layer = engine_->config().n_layer] {
         for (size_t i = 0; i < tokens.size(); ++i) {
             decode(context, { { 0, static_cast<int>(i), tokens[i] } });
@@ -202,7 +207,8 @@ void Bench::add_methods() {
             continue;
         }
         add_fill("latent", method, choice.count, n_prompt, 1.0);
-        if (options_.flag("phases") && choice.count > 0) {
+        // Without steps, for what one of them takes: of the time, and on the wire.
+        if ((options_.flag("phases") || options_.given("rpc")) && choice.count > 0) {
             add_fill("latent", method, 0, n_prompt, 1.0);
         }
         add_answer(method, choice.count, n_prompt, std::max(1, n_answer));
@@ -232,6 +238,9 @@ OrderedJson for_people(const OrderedJson & row) {
             out["layers"] = value;
         } else if (key == "sent_bytes" || key == "received_bytes") {
             out[key == "sent_bytes" ? "sent" : "received"] = format_bytes(value.get<uint64_t>());
+        } else if (key == "unit_sent_bytes" || key == "unit_received_bytes") {
+            out[key == "unit_sent_bytes" ? "sent/unit" : "received/unit"] =
+                format_bytes(uint64_t(std::max<int64_t>(0, value.get<int64_t>())));
         } else if (key == "memory_bytes") {
             out["caches"] = format_bytes(value.get<uint64_t>());
         } else {
@@ -239,6 +248,25 @@ OrderedJson for_people(const OrderedJson & row) {
         }
     }
     return out;
+}
+
+// What a token of an answer and a latent step cost on the wire; a step is the difference to the same question without steps.
+void Bench::add_unit_traffic(OrderedJson & row, const BenchCase & test) const {
+    std::string unit = test.is_decode ? "token" : "run";
+    double      sent = double(test.traffic.sent), received = double(test.traffic.received);
+    int         n_units = test.is_decode ? test.n_tokens : 1;
+    for (const BenchCase & other : cases_) {
+        if (test.test == "latent" && test.n_steps > 0 && other.test == test.test && other.method == test.method &&
+            other.n_steps == 0) {
+            unit    = "step";
+            n_units = test.n_steps;
+            sent -= double(other.traffic.sent);
+            received -= double(other.traffic.received);
+        }
+    }
+    row["unit"]                = unit;
+    row["unit_sent_bytes"]     = std::llround(sent / n_units);
+    row["unit_received_bytes"] = std::llround(received / n_units);
 }
 
 OrderedJson Bench::row(const BenchCase & test) const {
@@ -251,13 +279,14 @@ OrderedJson Bench::row(const BenchCase & test) const {
                      { "tokens_per_second", ms > 0 ? test.n_tokens / (ms * test.divisor) * 1000.0 : 0.0 },
                      { "layer_applications", test.layer_applications },
                      { "threads", test.context->backend().n_threads() },
-                     { "device", engine_->device().name },
+                     { "device", engine_->split().name() },
                      { "model", engine_->name() },
                      { "type", type_text() },
                      { "memory_bytes", test.context->n_bytes() } };
-    if (test.traffic.sent > 0) {
+    if (options_.given("rpc")) {
         row["sent_bytes"]     = test.traffic.sent;
         row["received_bytes"] = test.traffic.received;
+        add_unit_traffic(row, test);
     }
     return row;
 }

@@ -12,12 +12,13 @@
 namespace penelope {
 
 struct BenchCase {
-    std::string          test;          // "pp512"
-    std::string          method;        // "plain"
-    int                  n_steps;       // K
-    int                  n_tokens;      // read or written in one run
-    double               divisor = 1.0; // of the times, e.g. by the number of layers
-    Context *            context = nullptr;
+    std::string          test;              // "pp512"
+    std::string          method;            // "plain"
+    int                  n_steps;           // K
+    int                  n_tokens;          // read or written in one run
+    double               divisor   = 1.0;   // of the times, e.g. by the number of layers
+    bool                 is_decode = false; // its tokens are written one by one
+    Context *            context   = nullptr;
     std::function<int()> run; // does it once, gives the sequential layer applications
 
     std::vector<double> ms; // one per repetition, divided

@@ -4,6 +4,7 @@
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
 #include "method/method.h"
+#include "model/load.h"
 
 #include <algorithm>
 #include <charconv>
@@ -80,6 +81,7 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
 std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & options, Terminal & terminal) {
     load.base   = options.required("model");
     load.device = options.text("device");
+    load.split  = wanted_split(options);
     load.insist = options.flag("insist");
     load.maps   = !options.flag("no-mmap");
     for (const std::string & value : options.list("lora")) {
@@ -97,13 +99,31 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
     }
     const int n_threads =
         options.integer("threads") > 0 ? static_cast<int>(options.integer("threads")) : default_thread_count();
+    const LayerSplit & split = engine->split();
+    const std::string  device =
+        split.is_split() ? split.name() : split.devices[0].name + " (" + split.devices[0].description + ")";
     terminal.note(engine->name() + " " + engine->type_name() + ", " + format_bytes(engine->weight_bytes()) + " on " +
-                  engine->device().name + " (" + engine->device().description + "), " + std::to_string(n_threads) +
-                  (n_threads == 1 ? " thread" : " threads") + ", loaded in " + format_duration(engine->load_ms()));
+                  device + ", " + std::to_string(n_threads) + (n_threads == 1 ? " thread" : " threads") +
+                  ", loaded in " + format_duration(engine->load_ms()));
+    if (split.is_split()) {
+        for (const std::string & line : describe(split, layer_sizes(GgufReader::open(load.base)))) {
+            terminal.note(line);
+        }
+    }
     return engine;
 }
 
 } // namespace
+
+std::string wanted_split(const Options & options) {
+    if (options.given("split") && options.text("split").empty()) {
+        throw UsageError("--split: names no device", "e.g. --split CPU=10,RPC0=20");
+    }
+    if (options.given("split") && options.given("device") && options.text("device") != "auto") {
+        throw UsageError("--split and --device: contradict each other", "--split names the devices itself");
+    }
+    return options.text("split");
+}
 
 ggml_type parse_kv_type(const std::string & name) {
     return name == "f32"    ? GGML_TYPE_F32

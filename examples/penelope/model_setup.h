@@ -17,6 +17,9 @@ namespace penelope {
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & adapter);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
+// --split, empty without it. Throws UsageError when --device says otherwise.
+std::string wanted_split(const Options & options);
+
 // Throws Error(usage) when the model cannot answer in this way ("cot", "" for its own) or not in so many latent steps; -1:
 // as many as it takes by default. insist: visible steps of a sidecar whose LoRA was not found to write them.
 void check_way(const Engine & engine, const std::string & method, int n_steps, bool insist);

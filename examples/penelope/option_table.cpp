@@ -92,6 +92,8 @@ const std::vector<OptionRow> & option_table() {
           "storage of keys and values" },
         { "no-mmap", "", flag, "", "", "", g_model, "run chat bench eval serve",
           "read the weights into memory instead of using them from the file, which may then change or shrink" },
+        { "split", "", text, "LIST", "", "", g_model, "run chat bench eval serve info",
+          "spread the layers over devices: CPU=10,RPC0=20 by number, CPU,RPC0 by free memory, memory over all devices" },
 
         // Prompt.
         { "prompt", "-p", text, "TEXT", "", "", g_prompt, "run", "the prompt; without -p, -f and --batch it is read from stdin" },
@@ -339,9 +341,14 @@ std::string foreign_flag_hint(std::string_view flag_text) {
         const char * hint;
     };
     static const Foreign foreign[] = {
-        { "-ngl", "--device NAME chooses where the model runs; all layers go there" },
-        { "--n-gpu-layers", "--device NAME chooses where the model runs; all layers go there" },
-        { "--gpu-layers", "--device NAME chooses where the model runs; all layers go there" },
+        { "-ngl", "--device NAME chooses where the model runs, --split LIST spreads its layers" },
+        { "--n-gpu-layers", "--device NAME chooses where the model runs, --split LIST spreads its layers" },
+        { "--gpu-layers", "--device NAME chooses where the model runs, --split LIST spreads its layers" },
+        { "-ts", "--split LIST spreads the layers, e.g. --split CPU=10,RPC0=20" },
+        { "--tensor-split", "--split LIST spreads the layers, e.g. --split CPU=10,RPC0=20" },
+        { "-sm", "--split LIST spreads the layers, e.g. --split CPU=10,RPC0=20" },
+        { "--split",
+          "only inference spreads layers over devices; training runs on one, and with mpirun on several machines" },
         { "-cnv", "use 'penelope chat'" },
         { "-no-cnv", "use 'penelope run'" },
         { "-i", "use 'penelope chat'" },

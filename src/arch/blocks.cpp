@@ -19,6 +19,7 @@ Node norm_heads(Graph & g, Node x, Node weight, int head_dim, float eps) {
 } // namespace
 
 Node keep(Graph & g, Node x, const Queries & queries) {
+    draw_for(g, queries.segments);
     return queries.index ? gather_rows(g, x, queries.index) : slice_rows(g, x, queries.first, queries.count);
 }
 

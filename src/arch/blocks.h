@@ -5,7 +5,7 @@
 
 namespace penelope {
 
-// What a layer still has to compute at the rows that are kept.
+// What a layer still has to compute at the rows that are kept; all that follows in the layer works on these.
 Node keep(Graph & g, Node x, const Queries & queries);
 
 // Softmax attention over keys and values of the sequences, with rotary positions. q_norm and k_norm scale each head after an

@@ -56,4 +56,7 @@ struct Queries {
     Abreast              abreast;
 };
 
+// Random draws that follow are those of these rows, until others are named.
+void draw_for(Graph & g, const std::vector<Segment> & segments);
+
 } // namespace penelope

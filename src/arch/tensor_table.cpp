@@ -94,11 +94,12 @@ std::vector<int64_t> TensorSpec::checkpoint_shape() const {
 TensorSpec & TensorTable::add(const std::string & gguf, const std::string & hf, std::vector<int64_t> ne,
                               TensorRole role, Node & node) {
     TensorSpec spec;
-    spec.gguf = gguf_prefix_ + gguf;
-    spec.hf   = hf.empty() ? "" : hf_prefix_ + hf;
-    spec.ne   = std::move(ne);
-    spec.role = role;
-    spec.node = &node;
+    spec.layer = layer_;
+    spec.gguf  = gguf_prefix_ + gguf;
+    spec.hf    = hf.empty() ? "" : hf_prefix_ + hf;
+    spec.ne    = std::move(ne);
+    spec.role  = role;
+    spec.node  = &node;
     rows_.push_back(std::move(spec));
     return rows_.back();
 }

@@ -57,6 +57,7 @@ struct TensorSpec {
     bool                 is_optional     = false; // a file may lack it
     bool                 writes_residual = false; // its output is added to the residual stream
     float                start           = 1.0f;  // of a vector in a backbone made from nothing
+    int                  layer           = -1;    // -1: of none
 
     Node *   node   = nullptr; // where the graph looks for it
     Linear * linear = nullptr; // of a matrix; node is its weight
@@ -71,9 +72,10 @@ class TensorTable {
     // norms: how the weights of all norms are stored.
     explicit TensorTable(TensorValue norms = TensorValue::same) : norms_(norms) {}
 
-    void set_prefix(const std::string & gguf, const std::string & hf) {
+    void set_prefix(const std::string & gguf, const std::string & hf, int layer = -1) {
         gguf_prefix_ = gguf;
         hf_prefix_   = hf;
+        layer_       = layer;
     }
 
     // Names without ".weight" and ".bias".
@@ -93,6 +95,7 @@ class TensorTable {
 
     TensorValue             norms_;
     std::string             gguf_prefix_, hf_prefix_;
+    int                     layer_ = -1;
     std::vector<TensorSpec> rows_;
 };
 

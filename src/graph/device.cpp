@@ -111,6 +111,12 @@ Backend::Backend(const DeviceInfo & device, int n_threads)
     }
 }
 
+Backend::Backend(const std::vector<DeviceInfo> & devices, int n_threads) : Backend(devices.front(), n_threads) {
+    for (size_t i = 1; i < devices.size(); i++) {
+        others_.push_back(std::make_unique<Backend>(devices[i], n_threads));
+    }
+}
+
 void Backend::set_abort(ggml_abort_callback callback, void * data) {
     abort_                 = callback;
     abort_data_            = data;
@@ -119,6 +125,9 @@ void Backend::set_abort(ggml_abort_callback callback, void * data) {
         ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_abort_callback"));
     if (set) {
         set(backend_.get(), callback, data);
+    }
+    for (const std::unique_ptr<Backend> & other : others_) {
+        other->set_abort(callback, data);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "ggml-backend.h"
 #include "ggml-cpp.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,12 @@ std::string ggml_version_text();
 class Backend {
   public:
     Backend(const DeviceInfo & device, int n_threads);
+    // Of a model whose layers are spread over several devices; the first one is the backend itself.
+    Backend(const std::vector<DeviceInfo> & devices, int n_threads);
+
+    size_t          n_parts() const { return 1 + others_.size(); }
+    const Backend & part(size_t i) const { return i == 0 ? *this : *others_[i - 1]; }
+    bool            is_cpu_alone() const { return others_.empty() && device_.is_cpu; }
 
     ggml_backend_t             get() const { return backend_.get(); }
     ggml_backend_buffer_type_t buffer_type() const;
@@ -53,6 +60,8 @@ class Backend {
     ggml_backend_ptr    backend_;
     ggml_abort_callback abort_      = nullptr;
     void *              abort_data_ = nullptr;
+
+    std::vector<std::unique_ptr<Backend>> others_;
 };
 
 // What to throw when `needed` bytes for `what` cannot be had on a device: an Error(memory) with both sizes.

@@ -8,6 +8,12 @@
 
 namespace penelope {
 
+namespace {
+
+constexpr int kExampleBits = 20; // of the numbers that name a stream: the example's; the others are the step's
+
+} // namespace
+
 const std::vector<float> & Dropout::bank() const {
     if (!bank_) {
         const double share     = std::min(std::max(double(rate), 0.0), 0.999);
@@ -33,36 +39,56 @@ int64_t dropout_block(int64_t n_features) {
     return block;
 }
 
-std::array<uint32_t, 4> dropout_choice(const Dropout & source, uint64_t draw, int64_t first, int64_t block) {
-    const uint64_t stream = stream_id("dropout", source.step);
-    const auto     n_rows = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
-    PhiloxCounter  choices =
-        philox4x32({ uint32_t(first / 4), uint32_t(draw), uint32_t(stream), uint32_t(stream >> 32) },
-                   { uint32_t(source.seed), uint32_t(source.seed >> 32) });
-    for (uint32_t & choice : choices) {
-        choice &= n_rows - 1;
+void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const {
+    const int64_t  block   = dropout_block(x->ne[0]);
+    const int64_t  per_row = x->ne[0] / block;
+    const auto     n_rows  = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
+    const RowSpans one{ { 0, ggml_nrows(x), 0, 0 } };
+    for (const RowSpan & span : rows ? *rows : one) {
+        const int64_t begin = std::max(first, span.first * per_row);
+        const int64_t end   = std::min(first + n, (span.first + span.count) * per_row);
+        if (begin >= end) {
+            continue;
+        }
+        const uint32_t example = source.examples.empty()
+                                     ? uint32_t(span.stream)
+                                     : source.examples[size_t(span.stream) % source.examples.size()];
+        const uint64_t stream  = stream_id("dropout", source.step << kExampleBits | example);
+        // Blocks are counted from the beginning of the sequence, four to a counter.
+        const auto    place = uint64_t((span.place - span.first) * per_row + begin);
+        PhiloxCounter words{};
+        for (uint64_t i = place; i < place + uint64_t(end - begin); i++) {
+            if (i == place || i % 4 == 0) {
+                words = philox4x32({ uint32_t(i / 4), uint32_t(number), uint32_t(stream), uint32_t(stream >> 32) },
+                                   { uint32_t(source.seed), uint32_t(source.seed >> 32) });
+            }
+            rows_of_bank[begin - first + int64_t(i - place)] = int32_t(words[i % 4] & (n_rows - 1));
+        }
     }
-    return choices;
 }
 
-Node device_dropout(Graph & g, Node x, const Dropout & source, int64_t draw) {
+Draw next_draw(Graph & g, Node x) {
+    if (g.row_spans()) {
+        const RowSpan & last = g.row_spans()->back();
+        GGML_ASSERT(last.first + last.count == ggml_nrows(x));
+    }
+    return { g.next_draw(), g.row_spans() };
+}
+
+Node device_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {
     ggml_context * ctx      = g.ctx();
     const int64_t  block    = dropout_block(x->ne[0]);
     const int64_t  n_blocks = ggml_nelements(x) / block;
     Node           bank     = g.filled_input("dropout.bank", GGML_TYPE_F32, kDropoutBlock, kDropoutPatterns,
                                              [&source](Graph & graph, Node node) { graph.set(node, source.bank()); });
-    Node           choice   = g.filled_input(
-                    "dropout." + std::to_string(draw), GGML_TYPE_I32, n_blocks, 1,
-                    [&source, draw, block](Graph & graph, Node node) {
-            std::vector<int32_t> rows(size_t(node->ne[0]));
-            for (size_t i = 0; i < rows.size(); i += 4) {
-                const std::array<uint32_t, 4> four = dropout_choice(source, uint64_t(draw), int64_t(i), block);
-                std::copy_n(four.begin(), std::min<size_t>(4, rows.size() - i), rows.begin() + ptrdiff_t(i));
-            }
-            graph.set(node, rows);
-        });
-    Node parts = ggml_reshape_2d(ctx, bank, block, kDropoutBlock / block * kDropoutPatterns);
-    Node mask  = ggml_get_rows(ctx, parts, choice); // [block, n_blocks]
+    Node           choice   = g.filled_input("dropout." + std::to_string(draw.number), GGML_TYPE_I32, n_blocks, 1,
+                                             [&source, draw, x](Graph & graph, Node node) {
+                                     std::vector<int32_t> rows(size_t(node->ne[0]));
+                                     draw.choose(source, x, 0, node->ne[0], rows.data());
+                                     graph.set(node, rows);
+                                 });
+    Node           parts    = ggml_reshape_2d(ctx, bank, block, kDropoutBlock / block * kDropoutPatterns);
+    Node           mask     = ggml_get_rows(ctx, parts, choice); // [block, n_blocks]
     return ggml_mul(ctx, x, ggml_reshape_3d(ctx, mask, x->ne[0], x->ne[1], x->ne[2]));
 }
 

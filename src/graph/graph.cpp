@@ -83,6 +83,12 @@ Node Graph::named(Node node, const char * format, ...) const {
 
 void Graph::expand(Node node) {
     ggml_build_forward_expand(cgraph_, node);
+    node_parts_.resize(size_t(n_nodes()), part_);
+}
+
+void Graph::pause(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work) {
+    output(from);
+    pauses_.push_back({ from, [from, to, work = std::move(work)] { set_node(to, work(get_node(from))); } });
 }
 
 void Graph::output(Node node) {
@@ -127,6 +133,19 @@ void Graph::forget_places() {
             node->buffer = nullptr;
         }
     }
+    cut_.forget_places();
+}
+
+size_t Graph::n_bytes() const {
+    size_t n = plan_.n_bytes();
+    for (const GraphPart & part : cut_.parts()) {
+        n += part.plan.n_bytes();
+    }
+    return n;
+}
+
+size_t Graph::header_bytes() const {
+    return ggml_used_mem(ctx()) + (aligned_.ctx ? ggml_get_mem_size(aligned_.ctx.get()) : 0) + cut_.header_bytes();
 }
 
 size_t Graph::plan(const Backend & backend) {
@@ -136,38 +155,73 @@ size_t Graph::plan(const Backend & backend) {
             expand(node);
         }
         forget_places();
-        if (!backend.device().is_cpu) {
-            aligned_ = with_aligned_views(cgraph_, ggml_backend_buft_get_alignment(backend.buffer_type()));
-            cgraph_  = aligned_.graph ? aligned_.graph : cgraph_;
-        }
-        plan_                 = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
         n_layer_applications_ = count_present(layer_marks_, cgraph_);
-        is_planned_           = true;
+        staged_.resize(backend.n_parts());
+        if (is_staged(backend)) {
+            cut_ = CutGraph(cgraph_, node_parts_, inputs_, pauses_, backend);
+            for (size_t i = 0; i < staged_.size(); i++) {
+                staged_[i].inputs = cut_.parts()[i].inputs;
+            }
+        } else {
+            if (!backend.device().is_cpu) {
+                aligned_ = with_aligned_views(cgraph_, ggml_backend_buft_get_alignment(backend.buffer_type()));
+                cgraph_  = aligned_.graph ? aligned_.graph : cgraph_;
+            }
+            plan_ = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
+            for (Node node : inputs_) {
+                staged_[0].inputs.push_back({ node, node });
+            }
+        }
+        is_planned_ = true;
     }
-    return plan_.n_bytes();
+    return n_bytes();
+}
+
+size_t Workspace::bytes(size_t part) const {
+    return buffers_[part] ? ggml_backend_buffer_get_size(buffers_[part].get()) : 0;
+}
+
+size_t Workspace::bytes() const {
+    size_t n = 0;
+    for (size_t i = 0; i < buffers_.size(); i++) {
+        n += bytes(i);
+    }
+    return n;
+}
+
+ggml_backend_buffer_t Workspace::reserve(const Backend & backend, size_t part, size_t needed) {
+    needed = std::max<size_t>(needed, 1);
+    if (bytes(part) < needed) {
+        const size_t       held   = bytes(part);
+        const DeviceInfo & device = backend.part(part).device();
+        buffers_[part].reset();
+        if (device.is_cpu) {
+            require_memory(needed - held, "graph buffer", "use a smaller context, batch or model");
+        }
+        buffers_[part].reset(ggml_backend_buft_alloc_buffer(backend.part(part).buffer_type(), needed));
+        if (!buffers_[part]) {
+            throw device_memory_error("graph buffer", needed, device, "use a smaller context, batch or model");
+        }
+        ggml_backend_buffer_set_usage(buffers_[part].get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+    }
+    return buffers_[part].get();
 }
 
 void Graph::allocate(const Backend & backend, Workspace & workspace) {
     if (workspace.owner_ == number_) {
         return;
     }
-    const size_t needed = std::max<size_t>(plan(backend), 1);
-    workspace.owner_    = 0;
-    if (workspace.bytes() < needed) {
-        const size_t held = workspace.bytes();
-        workspace.buffer_.reset();
-        if (backend.device().is_cpu) {
-            require_memory(needed - held, "graph buffer", "use a smaller context, batch or model");
-        }
-        workspace.buffer_.reset(ggml_backend_buft_alloc_buffer(workspace.type_, needed));
-        if (!workspace.buffer_) {
-            throw device_memory_error("graph buffer", needed, backend.device(),
-                                      "use a smaller context, batch or model");
-        }
-        ggml_backend_buffer_set_usage(workspace.buffer_.get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
-    }
+    plan(backend);
+    workspace.owner_ = 0;
     forget_places();
-    plan_.place(workspace.buffer_.get());
+    if (is_staged(backend)) {
+        for (size_t i = 0; i < backend.n_parts(); i++) {
+            const GraphPart & part = cut_.parts()[i];
+            part.place(workspace.reserve(backend, i, part.plan.n_bytes()));
+        }
+    } else {
+        plan_.place(workspace.reserve(backend, 0, plan_.n_bytes()));
+    }
     if (!checked_) {
         const std::vector<Node> missing = missing_operations(backend);
         if (!missing.empty()) {
@@ -178,50 +232,111 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
         }
         checked_ = true;
     }
-    if (is_rpc(backend.device())) {
+    if (!is_staged(backend) && is_rpc(backend.device())) {
         number_graph(backend.get(), cgraph_);
+    }
+    for (const GraphStage & stage : cut_.stages()) {
+        const Backend & device = backend.part(stage.part);
+        if (is_rpc(device.device())) {
+            number_graph(device.get(), stage.graph);
+        }
     }
     workspace.owner_ = number_;
 }
 
-// The plan puts inputs first and in order, so that they are one stretch of memory.
+// The plan puts inputs first and in order, so that they are one stretch of memory on each device.
 void Graph::set(Node input, const void * data, size_t n_bytes) {
-    GGML_ASSERT(n_bytes == ggml_nbytes(input) && input->data);
-    const char * first = static_cast<const char *>(inputs_.front()->data);
-    const char * last  = static_cast<const char *>(inputs_.back()->data) + ggml_nbytes(inputs_.back());
-    const auto   at    = size_t(static_cast<const char *>(input->data) - first);
-    GGML_ASSERT(at + n_bytes <= size_t(last - first));
-    staged_.resize(size_t(last - first));
-    std::memcpy(staged_.data() + at, data, n_bytes);
-    staged_inputs_[input] = at;
+    GGML_ASSERT(n_bytes == ggml_nbytes(input));
+    for (StagedInputs & staged : staged_) {
+        const auto found = std::find_if(staged.inputs.begin(), staged.inputs.end(),
+                                        [&](const GraphPart::Input & one) { return one.of == input; });
+        if (found == staged.inputs.end()) {
+            continue;
+        }
+        const char * first = static_cast<const char *>(staged.inputs.front().local->data);
+        Node         end   = staged.inputs.back().local;
+        const char * last  = static_cast<const char *>(end->data) + ggml_nbytes(end);
+        const auto   at    = size_t(static_cast<const char *>(found->local->data) - first);
+        GGML_ASSERT(found->local->data && at + n_bytes <= size_t(last - first));
+        staged.bytes.resize(size_t(last - first));
+        std::memcpy(staged.bytes.data() + at, data, n_bytes);
+        staged.set[found->local] = at;
+    }
 }
 
 void Graph::send_inputs() {
-    if (staged_inputs_.size() < inputs_.size()) { // the others hold what somebody else put there
-        for (const auto & [input, at] : staged_inputs_) {
-            set_node(input, staged_.data() + at, ggml_nbytes(input));
+    for (const StagedInputs & staged : staged_) {
+        if (staged.inputs.empty()) {
+            continue;
         }
-        return;
+        if (staged.set.size() < staged.inputs.size()) { // the others hold what somebody else put there
+            for (const auto & [input, at] : staged.set) {
+                set_node(input, staged.bytes.data() + at, ggml_nbytes(input));
+            }
+            continue;
+        }
+        ggml_context_ptr header = new_tensor_context(1);
+        Node             all    = ggml_new_tensor_1d(header.get(), GGML_TYPE_I8, int64_t(staged.bytes.size()));
+        Node             first  = staged.inputs.front().local;
+        ggml_backend_tensor_alloc(first->buffer, all, first->data);
+        set_node(all, staged.bytes);
     }
-    if (inputs_.empty()) {
-        return;
-    }
-    ggml_context_ptr header = new_tensor_context(1);
-    Node             all    = ggml_new_tensor_1d(header.get(), GGML_TYPE_I8, int64_t(staged_.size()));
-    ggml_backend_tensor_alloc(inputs_.front()->buffer, all, inputs_.front()->data);
-    set_node(all, staged_);
 }
 
 std::vector<Node> Graph::missing_operations(const Backend & backend) const {
     std::vector<Node> missing;
-    const bool        is_remote = is_rpc(backend.device());
-    for (int i = 0; i < n_nodes(); i++) {
-        Node node = ggml_graph_node(cgraph_, i);
-        if (!ggml_backend_supports_op(backend.get(), node) || (is_remote && !runs_remotely(node))) {
-            missing.push_back(node);
+    const auto        look = [&](const Backend & device, ggml_cgraph * graph) {
+        const bool is_remote = is_rpc(device.device());
+        for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
+            Node node = ggml_graph_node(graph, i);
+            if (!ggml_backend_supports_op(device.get(), node) || (is_remote && !runs_remotely(node))) {
+                missing.push_back(node);
+            }
         }
+    };
+    if (cut_.stages().empty()) {
+        look(backend, cgraph_);
+    }
+    for (const GraphStage & stage : cut_.stages()) {
+        look(backend.part(stage.part), stage.graph);
     }
     return missing;
+}
+
+namespace {
+
+// Throws for anything but success.
+void check_status(ggml_status status, const Backend & backend) {
+    if (status == GGML_STATUS_ABORTED) {
+        throw Error(ErrorKind::cancelled, "interrupted");
+    }
+    if (status != GGML_STATUS_SUCCESS) {
+        throw Error(ErrorKind::device,
+                    backend.device().name + ": computing the graph failed: " + ggml_status_to_string(status));
+    }
+}
+
+void cross(const std::vector<Crossing> & crossings) {
+    for (const Crossing & crossing : crossings) {
+        ggml_backend_tensor_copy(crossing.from, crossing.to);
+    }
+}
+
+} // namespace
+
+void Graph::compute_stages(const Backend & backend) {
+    cross(cut_.first_crossings());
+    for (const GraphStage & stage : cut_.stages()) {
+        const Backend & device = backend.part(stage.part);
+        if (backend.aborted()) {
+            throw Error(ErrorKind::cancelled, "interrupted");
+        }
+        check_status(ggml_backend_graph_compute(device.get(), stage.graph), device);
+        cross(stage.crossings);
+        for (const std::function<void()> & work : stage.pauses) {
+            work();
+        }
+    }
 }
 
 void Graph::compute(const Backend & backend) {
@@ -231,20 +346,18 @@ void Graph::compute(const Backend & backend) {
     for (const auto & [name, filled] : filled_inputs_) {
         filled.fill(*this, filled.node);
     }
-    ggml_status status = GGML_STATUS_FAILED;
     try {
         send_inputs();
-        status = ggml_backend_graph_compute(backend.get(), cgraph_);
+        if (is_staged(backend)) {
+            compute_stages(backend);
+        } else {
+            check_status(ggml_backend_graph_compute(backend.get(), cgraph_), backend);
+        }
+    } catch (const Error &) {
+        throw;
     } catch (const std::exception & lost) { // Vulkan's way to say that the device is gone or its memory is full
         throw Error(ErrorKind::device, backend.device().name + ": computing the graph failed: " + lost.what(),
                     "use --device CPU, or a smaller context, batch or model");
-    }
-    if (status == GGML_STATUS_ABORTED) {
-        throw Error(ErrorKind::cancelled, "interrupted");
-    }
-    if (status != GGML_STATUS_SUCCESS) {
-        throw Error(ErrorKind::device,
-                    backend.device().name + ": computing the graph failed: " + ggml_status_to_string(status));
     }
 }
 

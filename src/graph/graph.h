@@ -5,6 +5,7 @@
 #pragma once
 
 #include "graph/aligned_views.h"
+#include "graph/cut_graph.h"
 #include "graph/device.h"
 #include "graph/memory_plan.h"
 
@@ -26,18 +27,27 @@ using Node = ggml_tensor *;
 // For the headers of so many tensors whose memory lies elsewhere.
 ggml_context_ptr new_tensor_context(size_t n_tensors);
 
-// Memory for the nodes of graphs that are computed one at a time: as large as the largest of them.
+// Memory for the nodes of graphs that are computed one at a time: as large as the largest of them, on every device.
 class Workspace {
   public:
-    explicit Workspace(const Backend & backend) : type_(backend.buffer_type()) {}
-    size_t bytes() const { return buffer_ ? ggml_backend_buffer_get_size(buffer_.get()) : 0; }
+    explicit Workspace(const Backend & backend) : buffers_(backend.n_parts()) {}
+    size_t bytes() const;
 
   private:
     friend class Graph;
-    ggml_backend_buffer_type_t type_;
-    ggml_backend_buffer_ptr    buffer_;
-    uint64_t                   owner_ = 0; // number of the graph whose nodes lie in it now
+    size_t                               bytes(size_t part) const;
+    ggml_backend_buffer_t                reserve(const Backend & backend, size_t part, size_t needed);
+    std::vector<ggml_backend_buffer_ptr> buffers_;
+    uint64_t                             owner_ = 0; // number of the graph whose nodes lie in it now
 };
+
+// Rows [first, first + count) of a matrix that stand at places `place` and after of a sequence.
+struct RowSpan {
+    int64_t first, count;
+    int     stream; // the sequence
+    int64_t place;
+};
+using RowSpans = std::vector<RowSpan>; // in order, all rows of the matrix
 
 class Graph {
   public:
@@ -49,7 +59,9 @@ class Graph {
     Tape *          tape() const { return tape_; }
     const Backend * backend() const { return backend_; }
     // Whether the device runs this node; true when nobody said which device.
-    bool runs(Node node) const { return !backend_ || ggml_backend_supports_op(backend_->get(), node); }
+    bool runs(Node node) const {
+        return !backend_ || ggml_backend_supports_op(backend_->part(size_t(part_)).get(), node);
+    }
     // Lets the operations that follow record on another tape, or on none. Returns the one before.
     Tape * set_tape(Tape * tape);
 
@@ -70,6 +82,10 @@ class Graph {
     Node named(Node node, const char * format, ...) const __attribute__((format(printf, 3, 4)));
 
     void expand(Node node);
+    // Nodes that are expanded from here on run on this device of the backend, unless a weight they read lies elsewhere.
+    void set_part(int part) { part_ = part; }
+    // Once `from` is computed the host makes the contents of `to`, an input, from it, before anything put down later runs.
+    void pause(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work);
     // Expands, and keeps the node's memory from being reused so that the host can read it after compute().
     void output(Node node);
 
@@ -91,6 +107,11 @@ class Graph {
     int64_t next_draw() { return n_draws_++; }
     int64_t set_next_draw(int64_t draw); // returns what it was
 
+    // Whose rows the matrices of the layer under construction hold, for random draws that follow the sequence and not its
+    // place in the matrix; null: nobody's.
+    void set_row_spans(std::shared_ptr<const RowSpans> spans) { row_spans_ = std::move(spans); }
+    const std::shared_ptr<const RowSpans> & row_spans() const { return row_spans_; }
+
     // Keeps something alive as long as the graph: what custom operations point to.
     void keep(std::shared_ptr<const void> thing) { kept_.push_back(std::move(thing)); }
 
@@ -101,10 +122,12 @@ class Graph {
     void allocate(const Backend & backend);
     // Bytes of workspace it needs, without taking them; nothing can be added to the graph afterwards.
     size_t plan(const Backend & backend);
-    size_t n_bytes() const { return plan_.n_bytes(); } // known after plan() or allocate()
-    // Nodes the device cannot run.
+    size_t n_bytes() const; // known after plan() or allocate()
+    // Nodes their device cannot run.
     std::vector<Node> missing_operations(const Backend & backend) const;
     int               n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
+    // Bytes of host memory for the headers of its tensors and the list of its nodes.
+    size_t header_bytes() const;
 
     // Throws Error(device) when the backend reports failure or the device is lost, Error(cancelled) when the backend's
     // callback asks for it. Blocks until done.
@@ -112,8 +135,10 @@ class Graph {
 
   private:
     const uint64_t number_; // of this graph alone: an address may come back, a number does not
+    bool           is_staged(const Backend & backend) const { return backend.n_parts() > 1 || !pauses_.empty(); }
     void           forget_places();
     void           send_inputs();
+    void           compute_stages(const Backend & backend);
 
     ggml_context_ptr                         ctx_;
     ggml_cgraph *                            cgraph_;
@@ -123,18 +148,28 @@ class Graph {
     std::unique_ptr<Workspace>               own_workspace_;
     std::vector<Node>                        layer_marks_;
     std::vector<std::shared_ptr<const void>> kept_;
-    int64_t                                  n_draws_     = 0;
+    int64_t                                  n_draws_ = 0;
+    std::shared_ptr<const RowSpans>          row_spans_;
     bool                                     rebuilding_  = false;
     int                                      n_sequences_ = 1;
     std::vector<Node>                        inputs_;
-    std::vector<uint8_t>                     staged_;        // what they will hold, side by side
-    std::map<Node, size_t>                   staged_inputs_; // those that were set, and where in it
+    // Inputs on one device: a stretch of memory, and what it will hold.
+    struct StagedInputs {
+        std::vector<GraphPart::Input> inputs;
+        std::vector<uint8_t>          bytes;
+        std::map<Node, size_t>        set; // those that were set, and where in it
+    };
+    std::vector<StagedInputs> staged_; // by device
     struct FilledInput {
         Node                               node;
         std::function<void(Graph &, Node)> fill;
     };
     std::map<std::string, FilledInput> filled_inputs_;
-    MemoryPlan                         plan_;
+    MemoryPlan                         plan_; // of a graph in one piece,
+    CutGraph                           cut_;  // or of one that is cut
+    std::vector<Pause>                 pauses_;
+    int                                part_ = 0;
+    std::vector<int>                   node_parts_; // where each node of cgraph_ should run
     bool                               is_planned_           = false;
     int                                n_layer_applications_ = 0;
     bool                               checked_              = false; // every operation is known to run on the device

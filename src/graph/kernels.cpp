@@ -207,8 +207,10 @@ void run_swiglu_gate_back(ggml_tensor * dst, int ith, int nth, void *) {
 
 struct DropoutOp {
     const Dropout * source;
-    uint64_t        draw;
+    Draw            draw;
 };
+
+constexpr int64_t kBlocksAtATime = 256;
 
 PENELOPE_CPU_VERSIONS
 void multiply(float * out, const float * x, const float * factors, int64_t n) {
@@ -218,16 +220,19 @@ void multiply(float * out, const float * x, const float * factors, int64_t n) {
 }
 
 void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
-    const DropoutOp * op    = static_cast<const DropoutOp *>(data);
-    const int64_t     block = dropout_block(dst->ne[0]);
-    const float *     bank  = op->source->bank().data();
-    const float *     x     = static_cast<const float *>(dst->src[0]->data);
-    float *           out   = static_cast<float *>(dst->data);
-    const Range       range = share(ggml_nelements(dst) / block, 4, ith, nth);
-    for (int64_t first = range.first; first < range.last; first += 4) {
-        const std::array<uint32_t, 4> rows = dropout_choice(*op->source, op->draw, first, block);
-        for (int64_t i = first; i < std::min(first + 4, range.last); i++) {
-            multiply(out + i * block, x + i * block, bank + int64_t(rows[size_t(i - first)]) * block, block);
+    const DropoutOp *                   op    = static_cast<const DropoutOp *>(data);
+    const int64_t                       block = dropout_block(dst->ne[0]);
+    const float *                       bank  = op->source->bank().data();
+    const float *                       x     = static_cast<const float *>(dst->src[0]->data);
+    float *                             out   = static_cast<float *>(dst->data);
+    const Range                         range = share(ggml_nelements(dst) / block, 4, ith, nth);
+    std::array<int32_t, kBlocksAtATime> rows{};
+    for (int64_t first = range.first; first < range.last; first += kBlocksAtATime) {
+        const int64_t n = std::min(kBlocksAtATime, range.last - first);
+        op->draw.choose(*op->source, dst, first, n, rows.data());
+        for (int64_t i = 0; i < n; i++) {
+            multiply(out + (first + i) * block, x + (first + i) * block, bank + int64_t(rows[size_t(i)]) * block,
+                     block);
         }
     }
 }
@@ -257,10 +262,10 @@ Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {
     return custom(g, { dy->ne[0], dy->ne[1], dy->ne[2] }, { dy, gate, up }, run_swiglu_gate_back);
 }
 
-Node cpu_dropout(Graph & g, Node x, const Dropout & source, int64_t draw) {
+Node cpu_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {
     GGML_ASSERT(ggml_is_contiguous(x));
     source.bank(); // made before threads read it
-    auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, uint64_t(draw) });
+    auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, draw });
     g.keep(op);
     return custom(g, { x->ne[0], x->ne[1], x->ne[2] }, { x }, run_dropout, op.get());
 }

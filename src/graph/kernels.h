@@ -7,6 +7,7 @@
 namespace penelope {
 
 struct Dropout; // graph/dropout.h
+struct Draw;
 
 // F32 with contiguous rows [a, b, n] -> contiguous [b + n_zeros, a, n], zeros at the end of every row.
 Node cpu_transpose(Graph & g, Node x, int64_t n_zeros);
@@ -21,6 +22,6 @@ Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up);
 
 // x with a share of its elements set to zero and the others enlarged so that the mean stays: contiguous F32. Which ones
 // graph/dropout.h says; seed and step are read when the graph runs.
-Node cpu_dropout(Graph & g, Node x, const Dropout & source, int64_t draw);
+Node cpu_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw);
 
 } // namespace penelope

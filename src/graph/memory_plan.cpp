@@ -235,11 +235,14 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
     n_bytes_ = gaps.most();
 }
 
-void MemoryPlan::place(ggml_backend_buffer_t buffer) const {
+void MemoryPlan::place_owners(ggml_backend_buffer_t buffer) const {
     char * base = static_cast<char *>(ggml_backend_buffer_get_base(buffer));
     for (const Place & place : places_) {
         ggml_backend_tensor_alloc(buffer, place.tensor, base + place.offset);
     }
+}
+
+void MemoryPlan::place_views() const {
     for (ggml_tensor * view : views_) {
         ggml_backend_view_init(view);
     }

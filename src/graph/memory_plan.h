@@ -24,7 +24,13 @@ class MemoryPlan {
     size_t n_bytes() const { return n_bytes_; }
 
     // Gives every planned tensor its address in a buffer of at least n_bytes(). None of them may have one.
-    void place(ggml_backend_buffer_t buffer) const;
+    void place(ggml_backend_buffer_t buffer) const {
+        place_owners(buffer);
+        place_views();
+    }
+    // The same in two steps: tensors with memory of their own, then views.
+    void place_owners(ggml_backend_buffer_t buffer) const;
+    void place_views() const;
 
   private:
     struct Place {

@@ -25,8 +25,8 @@ Node gelu(Graph & g, Node a);               // exact, x Phi(x); ops_gelu.cpp
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
 Node dropout(Graph & g, Node x, const Dropout & source);
-// The same elements as draw number `draw`, without a gradient.
-Node dropout_again(Graph & g, Node x, const Dropout & source, int64_t draw);
+// The same elements as in a draw before, without a gradient.
+Node dropout_again(Graph & g, Node x, const Dropout & source, const Draw & draw);
 
 // --- ops_norm.cpp
 

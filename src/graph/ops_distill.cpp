@@ -2,15 +2,18 @@
 
 #include "graph/tape.h"
 
+#include <cmath>
+
 namespace penelope {
 
 namespace {
 
-Node deviation(ggml_context * ctx, Node x) {
-    const float n        = float(ggml_nelements(x));
-    Node        mean     = ggml_scale(ctx, ggml_sum(ctx, x), 1.0f / n);
-    Node        centered = ggml_sub(ctx, x, mean);
-    return ggml_sqrt(ctx, ggml_scale(ctx, ggml_sum(ctx, ggml_sqr(ctx, centered)), 1.0f / (n - 1.0f)));
+struct MomentNodes {
+    Node mean, squares; // [1]
+};
+MomentNodes moment_nodes(ggml_context * ctx, Node x) {
+    Node mean = ggml_scale(ctx, ggml_sum(ctx, x), 1.0f / float(ggml_nelements(x)));
+    return { mean, ggml_sum(ctx, ggml_sqr(ctx, ggml_sub(ctx, x, mean))) };
 }
 
 // The slope of SmoothL1: x between -1 and 1, its sign beyond.
@@ -22,7 +25,30 @@ Node limited(ggml_context * ctx, Node x) {
 
 } // namespace
 
-Node distillation(Graph & g, Node student, Node teacher) {
+Node deviation(Graph & g, Node x) {
+    const float n = float(ggml_nelements(x));
+    return ggml_sqrt(g.ctx(), ggml_scale(g.ctx(), moment_nodes(g.ctx(), x).squares, 1.0f / (n - 1.0f)));
+}
+
+Node moments(Graph & g, Node x) {
+    const MomentNodes nodes = moment_nodes(g.ctx(), x);
+    return ggml_concat(g.ctx(), nodes.mean, nodes.squares, 0);
+}
+
+double deviation(const std::vector<Moments> & parts) {
+    double n = 0, sum = 0, squares = 0;
+    for (const Moments & part : parts) {
+        n += part.n;
+        sum += part.n * part.mean;
+    }
+    for (const Moments & part : parts) {
+        const double apart = part.mean - sum / n;
+        squares += part.squares + part.n * apart * apart;
+    }
+    return std::sqrt(squares / (n - 1.0));
+}
+
+Node distillation(Graph & g, Node student, Node teacher, Node spread) {
     ggml_context * ctx   = g.ctx();
     const float    n     = float(ggml_nelements(student));
     Node           apart = ggml_sub(ctx, student, teacher);
@@ -30,7 +56,6 @@ Node distillation(Graph & g, Node student, Node teacher) {
     // c^2 / 2 + |x| - |c| is x^2 / 2 where c = x, and |x| - 1/2 where |c| = 1.
     Node smooth = ggml_add(ctx, ggml_scale(ctx, ggml_sqr(ctx, slope), 0.5f),
                            ggml_sub(ctx, ggml_abs(ctx, apart), ggml_abs(ctx, slope)));
-    Node spread = deviation(ctx, teacher);
     Node y      = ggml_div(ctx, ggml_scale(ctx, ggml_sum(ctx, smooth), 1.0f / n), spread);
     if (g.tape() && g.tape()->wants(student)) {
         g.tape()->record(y, [student, slope, spread, n](Graph & graph, Node dy) {

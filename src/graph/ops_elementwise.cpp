@@ -130,14 +130,14 @@ Node swiglu(Graph & g, Node gate, Node up) {
     return y;
 }
 
-Node dropout_again(Graph & g, Node x, const Dropout & source, int64_t draw) {
+Node dropout_again(Graph & g, Node x, const Dropout & source, const Draw & draw) {
     const bool on_host = !g.tape() || g.tape()->host_kernels();
     return on_host ? cpu_dropout(g, x, source, draw) : device_dropout(g, x, source, draw);
 }
 
 Node dropout(Graph & g, Node x, const Dropout & source) {
-    const int64_t draw = g.next_draw();
-    Node          y    = dropout_again(g, x, source, draw);
+    const Draw draw = next_draw(g, x);
+    Node       y    = dropout_again(g, x, source, draw);
     if (g.tape() && g.tape()->wants(x)) {
         g.tape()->record(y, [x, &source, draw](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, x, dropout_again(graph, dy, source, draw));

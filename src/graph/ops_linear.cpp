@@ -45,10 +45,10 @@ Node lora_input(Graph & g, const LoraPair & lora, Node x) {
     }
     Tape::DroppedInput & dropped = g.tape()->dropped_input(x);
     if (!dropped.node) {
-        const int64_t draw = g.next_draw();
-        g.set_next_draw(draw);
+        const int64_t number = g.next_draw();
+        g.set_next_draw(number);
         dropped.node = dropout(g, x, *lora.dropout);
-        dropped.draw = draw;
+        dropped.draw = { number, g.row_spans() };
     }
     return dropped.node;
 }

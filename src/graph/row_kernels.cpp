@@ -69,7 +69,7 @@ bool rounds_by_place(const std::vector<Node> & weights) {
 
 int64_t n_apart(const Graph & g, Node weight, Node x) {
     const int64_t n        = g.n_sequences();
-    const bool    comes_up = n > 1 && !g.tape() && g.backend() && g.backend()->device().is_cpu && weight->buffer &&
+    const bool    comes_up = n > 1 && !g.tape() && g.backend() && g.backend()->is_cpu_alone() && weight->buffer &&
                           ggml_is_matrix(weight) && ggml_is_matrix(x) && ggml_is_contiguous(x) && x->ne[1] % n == 0;
     return comes_up && !rounds_alike(weight, x->ne[1] / n, x->ne[1]) ? n : 1;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -67,6 +68,7 @@ void on_ggml_abort(const char * message) {
                              "RPC server " + join(servers().endpoints, " or ") + ": the connection is lost",
                              "is it still running, and can it run this model? its own output says more"));
     }
+    std::fprintf(stderr, "%s\n", message); // as ggml itself would
 }
 
 } // namespace
@@ -124,7 +126,7 @@ bool runs_remotely(const ggml_tensor * node) {
 void number_graph(ggml_backend_t backend, ggml_cgraph * graph) {
     const ggml_backend_ptr       cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
     ggml_backend_t               backends[] = { backend, cpu.get() };
-    const size_t                 size       = size_t(ggml_graph_n_nodes(graph)) * 2;
+    const size_t                 size       = size_t(ggml_graph_n_nodes(graph)) * 4 + 64; // leaves are counted as well
     const ggml_backend_sched_ptr scheduler(ggml_backend_sched_new(backends, nullptr, 2, size, false, false));
     ggml_backend_sched_split_graph(scheduler.get(), graph);
 }

@@ -5,7 +5,7 @@
 // A tape inside another one (checkpoint() in graph/checkpoint.h) keeps what was recorded on it and hands everything else on.
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/dropout.h"
 
 #include <functional>
 #include <map>
@@ -67,9 +67,9 @@ class Tape {
 
     // The input of low-rank updates with dropout, made once for all that read x.
     struct DroppedInput {
-        Node    node  = nullptr;
-        int64_t draw  = 0;
-        Node    again = nullptr; // the same made a second time in the backward, so that the first need not be kept
+        Node node = nullptr;
+        Draw draw;
+        Node again = nullptr; // the same made a second time in the backward, so that the first need not be kept
     };
     DroppedInput & dropped_input(Node x) { return dropped_[x]; }
 

@@ -65,8 +65,10 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
                              ? nullptr
                              : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
 
-    auto impl  = std::make_unique<Impl>(find_device(options.device), options.repack, options.maps);
-    impl->name = base->find_str("general.name").value_or("");
+    const LayerSplit split = options.split.empty() ? LayerSplit::none(find_device(options.device))
+                                                   : split_layers(options.split, list_devices(), layer_sizes(*base));
+    auto             impl  = std::make_unique<Impl>(split, options.repack, options.maps);
+    impl->name             = base->find_str("general.name").value_or("");
     if (impl->name.empty()) {
         impl->name = std::filesystem::path(options.base).stem().string();
     }
@@ -91,7 +93,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     } else if (!impl->wording) {
         impl->wording = find_wording(*base);
     }
-    impl->backbone  = load_backbone(base, lora, impl->store, bundle);
+    impl->backbone  = load_backbone(base, lora, impl->stores, bundle);
     impl->tokenizer = Tokenizer::from_gguf(*base);
     if (impl->tokenizer->n_vocab() > impl->backbone.config.n_vocab) {
         throw Error(ErrorKind::format,
@@ -103,10 +105,11 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     ModuleNodes              modules;
     std::vector<std::string> own;
     if (impl->sidecar) {
-        modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->store);
+        impl->put_modules_with(last_latent_layer(*impl->sidecar, impl->backbone.config.n_layer));
+        modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->module_store());
         own     = { impl->sidecar->method };
     }
-    impl->store.load();
+    impl->stores.load();
     impl->add_methods(modules, own);
     impl->load_ms = watch.elapsed_ms();
     return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
@@ -114,8 +117,10 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
 
 void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent) {
     const SidecarConfig none;
-    const auto          add = [&](const MethodEntry & entry) {
-        methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, *tokenizer, tables });
+    const DeviceInfo &  device = split().devices[size_t(backbone.latent_part)];
+    tables.emplace(device, false);
+    const auto add = [&](const MethodEntry & entry) {
+        methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, *tokenizer, *tables });
     };
     for (const MethodEntry & entry : method_table()) {
         if (entry.is_visible && (sidecar || !entry.needs_sidecar)) {
@@ -131,7 +136,10 @@ void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<st
 }
 
 const DeviceInfo & Engine::device() const {
-    return impl_->device;
+    return impl_->split().devices.front();
+}
+const LayerSplit & Engine::split() const {
+    return impl_->split();
 }
 const ModelConfig & Engine::config() const {
     return impl_->backbone.config;
@@ -152,10 +160,10 @@ double Engine::load_ms() const {
     return impl_->load_ms;
 }
 size_t Engine::weight_bytes() const {
-    return impl_->store.n_bytes();
+    return impl_->stores.n_bytes();
 }
 bool Engine::rounds_by_place() const {
-    return impl_->device.is_cpu && penelope::rounds_by_place(impl_->store.nodes());
+    return !split().is_split() && split().is_all_cpu() && penelope::rounds_by_place(impl_->stores.part(0).nodes());
 }
 
 std::string Engine::type_name() const {

@@ -2,7 +2,7 @@
 // Const after load() and shared by any number of sessions on any number of threads.
 #pragma once
 
-#include "graph/device.h"
+#include "model/layer_split.h"
 
 #include <memory>
 #include <string>
@@ -27,6 +27,7 @@ struct LoadOptions {
     std::string           sidecar; // empty: none
     std::vector<LoraFile> loras;
     std::string           device = "auto";
+    std::string           split; // spreads the layers over several devices, see model/layer_split.h; empty: one device
     bool                  repack = true;  // copy weights into the CPU's faster layouts where it has one
     bool                  insist = false; // only warn when the base's weights are not those the sidecar was trained on
     bool                  maps   = true;  // use weights from the file's map; else they are read into memory
@@ -38,7 +39,8 @@ class Engine {
     static std::shared_ptr<const Engine> load(const LoadOptions & options);
     ~Engine();
 
-    const DeviceInfo &    device() const;
+    const DeviceInfo &    device() const; // the first, when there are several
+    const LayerSplit &    split() const;
     const ModelConfig &   config() const;
     const Tokenizer &     tokenizer() const;
     const SidecarConfig * sidecar() const; // null without one

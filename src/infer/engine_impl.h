@@ -12,12 +12,10 @@
 namespace penelope {
 
 struct Engine::Impl {
-    explicit Impl(const DeviceInfo & where, bool repack, bool maps = true)
-        : device(where), store(where, repack, maps), tables(where, false) {}
+    explicit Impl(const LayerSplit & split, bool repack, bool maps = true) : stores(split, repack, maps) {}
 
-    DeviceInfo                                     device;
-    WeightStore                                    store;
-    WeightStore                                    tables;   // made from the modules after they are loaded
+    WeightStores                                   stores;
+    std::optional<WeightStore>                     tables;   // made from the modules after they are loaded
     Backbone                                       backbone; // with the adapters
     std::optional<Tokenizer>                       tokenizer;
     std::optional<SidecarConfig>                   sidecar;
@@ -27,6 +25,11 @@ struct Engine::Impl {
     std::string                                    name, type_name;
     std::vector<std::string>                       files; // that the weights come from
     double                                         load_ms = 0;
+
+    const LayerSplit & split() const { return stores.split(); }
+    // The modules lie where this layer does: the one whose result they read.
+    void          put_modules_with(int layer) { backbone.latent_part = split().part_of(layer); }
+    WeightStore & module_store() { return stores.part(backbone.latent_part); }
 
     // The visible methods, and the latent ones by these names, whose modules are loaded.
     void add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent);

@@ -72,7 +72,7 @@ Importance measure_importance(const Engine & engine, const std::vector<int32_t> 
     ContextOptions shape;
     shape.n_rows    = kChunk;
     shape.n_threads = options.n_threads;
-    Context    context(engine.backbone(), engine.device(), shape);
+    Context    context(engine.backbone(), engine.split().devices, shape);
     Importance importance;
     for (size_t first = 0; first < tokens.size(); first += kChunk) {
         if (options.cancelled && options.cancelled()) {

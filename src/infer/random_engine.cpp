@@ -50,11 +50,18 @@ std::vector<std::string> known_shapes() {
 
 std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options) {
     const Stopwatch watch;
-    auto            impl  = std::make_unique<Engine::Impl>(find_device(options.device), options.repack);
-    int             start = -1;
+    const auto      make = [&](const LayerSizes & sizes) {
+        return std::make_unique<Engine::Impl>(options.split.empty()
+                                                       ? LayerSplit::none(find_device(options.device))
+                                                       : split_layers(options.split, list_devices(), sizes),
+                                              options.repack);
+    };
+    std::unique_ptr<Engine::Impl> impl;
+    int                           start = -1;
     if (!options.base.empty()) {
         const auto base = std::make_shared<const GgufReader>(GgufReader::open(options.base));
-        impl->backbone  = load_backbone(base, {}, impl->store, true);
+        impl            = make(layer_sizes(*base));
+        impl->backbone  = load_backbone(base, {}, impl->stores, true);
         impl->tokenizer = Tokenizer::from_gguf(*base);
         impl->type_name = most_common_type(*base);
         impl->name      = impl->backbone.config.name;
@@ -72,7 +79,8 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
                         "known shapes: " + join(known_shapes(), ", "));
         }
         const ggml_type type = type_of(options.type);
-        impl->backbone       = random_backbone(found->config, type, 1, impl->store);
+        impl                 = make(layer_sizes(found->config, type));
+        impl->backbone       = random_backbone(found->config, type, 1, impl->stores);
         impl->tokenizer      = Tokenizer(byte_level_vocabulary());
         impl->type_name      = options.type;
         impl->name           = found->name;
@@ -90,16 +98,17 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
                                           std::to_string(c.n_layer) + " layers of " + impl->name);
     }
     impl->sidecar = sidecar;
+    impl->put_modules_with(int(sidecar.interval_end) - 1);
 
     if (options.lora_rank > 0) {
-        add_random_lora(impl->backbone, options.lora_rank, 2, impl->store);
+        add_random_lora(impl->backbone, options.lora_rank, 2, impl->stores);
     }
     ModuleNodes modules;
     for (const std::string & name : method_format_names()) {
         sidecar.method = name;
-        modules.merge(random_modules(sidecar, c.n_embd, 3, impl->store));
+        modules.merge(random_modules(sidecar, c.n_embd, 3, impl->module_store()));
     }
-    impl->store.load();
+    impl->stores.load();
     impl->add_methods(modules, method_format_names());
     impl->load_ms = watch.elapsed_ms();
     return std::make_shared<const Engine>(std::move(impl));

@@ -15,7 +15,8 @@ struct RandomEngineOptions {
     int         k_max     = 8;
     int         lora_rank = 16; // 0: none
     std::string device    = "auto";
-    bool        repack    = true;
+    std::string split; // as LoadOptions has it
+    bool        repack = true;
 };
 
 // Has every method there is. Throws Error(usage) for an unknown shape or type, naming the known ones.

@@ -44,7 +44,7 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
                     "use f32, f16, bf16 or q8_0");
     }
     if (options.bucket <= 0) {
-        options.bucket = engine.device().is_cpu ? 1 : kGpuBucket;
+        options.bucket = engine.split().is_all_cpu() ? 1 : kGpuBucket;
     }
     options.n_batch   = std::max(1, std::min(options.n_batch, options.n_ctx));
     options.n_streams = std::max(1, options.n_streams);
@@ -98,7 +98,7 @@ class ClearUnlessDone {
 struct Session::Impl {
     Impl(std::shared_ptr<const Engine> loaded, const SessionOptions & wanted)
         : engine(std::move(loaded)), options(resolve(*engine, wanted)),
-          context(engine->backbone(), engine->device(), context_options(options)) {
+          context(engine->backbone(), engine->split().devices, context_options(options)) {
         options.n_threads = context.options().n_threads;
         context.backend().set_abort([](void * flag) { return static_cast<std::atomic<bool> *>(flag)->load(); },
                                     &cancelled);

@@ -17,6 +17,10 @@ LatentShape latent_shape(const SidecarConfig & config) {
     return shape;
 }
 
+int last_latent_layer(const SidecarConfig & config, int n_layer) {
+    return config.interval_end > 0 ? int(config.interval_end) - 1 : n_layer - 1;
+}
+
 PenelopeModules assemble_modules(const ModuleNodes & nodes) {
     const auto rows   = [&](const std::string & name) { return nodes.at("penelope." + name); };
     const auto linear = [&](const std::string & name) {

@@ -14,6 +14,8 @@
 namespace penelope {
 
 LatentShape latent_shape(const SidecarConfig & config);
+// The layer whose result the modules of the method read.
+int last_latent_layer(const SidecarConfig & config, int n_layer);
 
 // The module tensors of a method by their names in its files.
 using ModuleNodes = std::map<std::string, Node>;

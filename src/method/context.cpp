@@ -16,7 +16,10 @@ BuiltGraph::BuiltGraph(const Context & context, int max_nodes, int n_sequences)
 }
 
 Context::Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options)
-    : model_(model), options_(options), backend_(device, options.n_threads),
+    : Context(model, std::vector<DeviceInfo>{ device }, options) {}
+
+Context::Context(const Backbone & model, const std::vector<DeviceInfo> & devices, const ContextOptions & options)
+    : model_(model), options_(options), backend_(devices, options.n_threads),
       cache_(model, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {
     options_.n_threads = backend_.n_threads();
 }
@@ -25,7 +28,7 @@ BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & str
                            const std::function<std::unique_ptr<BuiltGraph>()> & make) {
     // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where it is.
     std::string full = key;
-    for (int stream : backend_.device().is_cpu ? std::vector<int>{} : streams) {
+    for (int stream : backend_.is_cpu_alone() ? std::vector<int>{} : streams) {
         full += "@" + std::to_string(stream);
     }
     for (auto kept = graphs_.begin(); kept != graphs_.end(); ++kept) {
@@ -38,7 +41,7 @@ BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & str
         }
     }
     std::unique_ptr<BuiltGraph> built   = make();
-    const size_t                n_bytes = ggml_used_mem(built->graph.ctx());
+    const size_t                n_bytes = built->graph.header_bytes();
     built->streams                      = streams;
     built->views                        = find_stream_views(built->graph, cache_);
     while (!graphs_.empty() && (graphs_.size() >= kMaxGraphs || graph_bytes_ + n_bytes > kMaxGraphBytes)) {

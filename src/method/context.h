@@ -47,6 +47,8 @@ class ContextPart {
 class Context {
   public:
     Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options);
+    // devices: those the layers of the model are spread over.
+    Context(const Backbone & model, const std::vector<DeviceInfo> & devices, const ContextOptions & options);
 
     const Backbone &       model() const { return model_; }
     const Backend &        backend() const { return backend_; }
@@ -55,7 +57,9 @@ class Context {
     SequenceCache &        cache() { return cache_; }
     int                    n_rows() const { return options_.n_rows; }
     // For RowInputs: how many sequences lie side by side in a cache that the device attends to in one go; 0: it does not.
-    int n_abreast() const { return backend_.device().is_cpu && options_.n_streams > 1 ? options_.n_streams : 0; }
+    int n_abreast() const { return backend_.is_cpu_alone() && options_.n_streams > 1 ? options_.n_streams : 0; }
+    // Where the modules lie, and what a latent method keeps between its steps.
+    const DeviceInfo & latent_device() const { return backend_.part(size_t(model_.latent_part)).device(); }
 
     // The graph kept under `key`, moved to these streams, else the one `make` builds for them. The least recently used ones are dropped.
     template <typename T>

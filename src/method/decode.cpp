@@ -98,7 +98,7 @@ int chunk_end(const Context & context, const Prompt & prompt) {
 Stretch prompt_stretch(const Context & context, const Prompt & prompt, int end) {
     const int n_batch = context.options().n_batch;
     Stretch   part    = stretch(prompt.stream, prompt.n_kept, end - prompt.n_kept);
-    if (context.backend().device().is_cpu && end - prompt.n_kept / n_batch * n_batch >= kAttentionTile) {
+    if (context.backend().is_cpu_alone() && end - prompt.n_kept / n_batch * n_batch >= kAttentionTile) {
         part.n_queries = kAttentionTile;
     }
     return part;

@@ -63,7 +63,7 @@ struct PenelopeSteps::FinalGraph : BuiltGraph {
 };
 
 PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
-    : method_(method), context_(context), d_(context.model().config.n_embd), store_(context.backend().device(), false),
+    : method_(method), context_(context), d_(context.model().config.n_embd), store_(context.latent_device(), false),
       places_(size_t(context.options().n_streams)) {
     const LatentShape &           shape = method.shape();
     const std::vector<TimeStep> & steps = method.time_steps();

@@ -37,7 +37,7 @@ struct ThoughtSteps::EndGraph : BuiltGraph {
 };
 
 ThoughtSteps::ThoughtSteps(const ThoughtMethod & method, Context & context)
-    : method_(method), context_(context), store_(context.backend().device(), false),
+    : method_(method), context_(context), store_(context.latent_device(), false),
       places_(size_t(context.options().n_streams)) {
     next_ = store_.add_empty("steps.thought", GGML_TYPE_F32,
                              { context.model().config.n_embd, int64_t(context.options().n_streams) });

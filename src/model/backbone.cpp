@@ -32,7 +32,7 @@ std::vector<TensorSpec> tensors_of(Backbone & model) {
     table.table(model.embedding, "token_embd", "model.embed_tokens", c.n_embd, c.n_vocab);
     for (int il = 0; il < c.n_layer; il++) {
         const std::string number = std::to_string(il);
-        table.set_prefix("blk." + number + ".", "model.layers." + number + ".");
+        table.set_prefix("blk." + number + ".", "model.layers." + number + ".", il);
         model.layers[size_t(il)]->list(c, table);
     }
     table.set_prefix("", "");
@@ -79,17 +79,21 @@ int nodes_per_stretch(const Backbone & model, int n_rows, bool with_tape) {
 
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows,
                 SequenceState & state, const Queries * queries) {
+    const auto build = [&g, &model, &state](int il, Node in, const Rows & at, const Queries * kept) {
+        draw_for(g, at.segments);
+        g.set_part(model.part_of(il));
+        Node out = model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, kept }, in);
+        g.set_row_spans(nullptr);
+        return out;
+    };
     for (int il = first; il < last; il++) {
-        const Layer &   layer = *model.layers[size_t(il)];
-        const Queries * kept  = il == last - 1 ? queries : nullptr;
+        const Queries * kept = il == last - 1 ? queries : nullptr;
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
             const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
-            x              = checkpoint(g, [&g, &model, &layer, il, x, rows, &state, own]() {
-                return layer.build(g, { model.config, model.rope, il, rows, state, own.get() }, x);
-            });
+            x              = checkpoint(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
         } else {
-            x = layer.build(g, { model.config, model.rope, il, rows, state, kept }, x);
+            x = build(il, x, rows, kept);
         }
         if (x) {
             g.expand(x);

@@ -19,6 +19,15 @@ struct Backbone {
     Linear                              head;                  // [n_embd, n_vocab]
     RopeParams                          rope;
     bool recompute = false; // training: layers are computed again in the backward instead of kept
+
+    // Spread over several devices: the one of each layer, of the modules, and the rotation with its tensors on each of them.
+    // Empty: all on one.
+    std::vector<int>        parts;
+    int                     latent_part = 0;
+    std::vector<RopeParams> ropes;
+
+    int                part_of(int il) const { return parts.empty() ? 0 : parts[size_t(il)]; }
+    const RopeParams & rope_at(int il) const { return ropes.empty() ? rope : ropes[size_t(part_of(il))]; }
 };
 
 // The layers of this architecture and shape, without weights.

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "gguf/keys.h"
 
+#include <functional>
 #include <set>
 
 namespace penelope {
@@ -11,11 +12,10 @@ namespace {
 
 class Loader {
   public:
-    Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store)
-        : file_(std::move(file)), lora_(lora), store_(store) {}
+    Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora) : file_(std::move(file)), lora_(lora) {}
 
     // Puts the tensor where the graph looks for it. An optional one that is not there leaves null behind.
-    void take(const TensorSpec & spec) {
+    void take(const TensorSpec & spec, WeightStore & store) {
         if (spec.is_optional && !file_->find_tensor(spec.gguf)) {
             return;
         }
@@ -26,16 +26,16 @@ class Loader {
             throw Error(ErrorKind::format, file_->path() + ": tensor " + spec.gguf + " has type " +
                                                ggml_type_name(tensor.type) + ", expected f32");
         }
-        *spec.node = store_.add(file_, tensor,
-                                is_vector                        ? WeightUse::vector
-                                : spec.role == TensorRole::table ? WeightUse::table
-                                                                 : WeightUse::matrix);
+        *spec.node = store.add(file_, tensor,
+                               is_vector                        ? WeightUse::vector
+                               : spec.role == TensorRole::table ? WeightUse::table
+                                                                : WeightUse::matrix);
         if (spec.linear) {
-            spec.linear->lora = pair(spec.gguf, spec.ne[0], spec.ne[1]);
+            spec.linear->lora = pair(spec.gguf, spec.ne[0], spec.ne[1], store);
         }
     }
 
-    LoraPair pair(const std::string & name, int64_t n_in, int64_t n_out) {
+    LoraPair pair(const std::string & name, int64_t n_in, int64_t n_out, WeightStore & store) {
         const auto found = lora_.find(name);
         if (found == lora_.end()) {
             return {};
@@ -50,8 +50,8 @@ class Loader {
         }
         used_pairs_.insert(name);
         LoraPair result;
-        result.a = store_.add_host(name + ".lora_a", { host.n_in, host.rank }, host.a);
-        result.b = store_.add_host(name + ".lora_b", { host.rank, host.n_out }, host.b);
+        result.a = store.add_host(name + ".lora_a", { host.n_in, host.rank }, host.a);
+        result.b = store.add_host(name + ".lora_b", { host.rank, host.n_out }, host.b);
         return result;
     }
 
@@ -79,25 +79,80 @@ class Loader {
   private:
     std::shared_ptr<const GgufReader> file_;
     const HostLora &                  lora_;
-    WeightStore &                     store_;
     std::set<std::string>             taken_, used_pairs_;
 };
 
 } // namespace
 
-Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
-                       bool others_allowed) {
+LayerSizes layer_sizes(const GgufReader & file) {
+    const ModelConfig config = read_model_config(file);
+    LayerSizes        sizes;
+    sizes.layers.resize(size_t(config.n_layer));
+    for (const TensorSpec & spec : tensors_of(config)) {
+        const GgufTensor * tensor = file.find_tensor(spec.gguf);
+        const size_t       size   = tensor ? tensor->size : spec.role == TensorRole::matrix ? sizes.embedding : 0;
+        (spec.layer >= 0                  ? sizes.layers[size_t(spec.layer)]
+         : spec.role == TensorRole::table ? sizes.embedding
+                                          : sizes.head) += size;
+    }
+    return sizes;
+}
+
+LayerSizes layer_sizes(const ModelConfig & config, ggml_type type) {
+    LayerSizes sizes;
+    sizes.layers.resize(size_t(config.n_layer));
+    for (const TensorSpec & spec : tensors_of(config)) {
+        const bool   is_vector = spec.role == TensorRole::vector || spec.role == TensorRole::constant;
+        const size_t n_rows    = spec.ne.size() > 1 ? size_t(spec.ne[1]) : 1;
+        const size_t size      = ggml_row_size(is_vector ? GGML_TYPE_F32 : type, spec.ne[0]) * n_rows;
+        (spec.layer >= 0                  ? sizes.layers[size_t(spec.layer)]
+         : spec.role == TensorRole::table ? sizes.embedding
+                                          : sizes.head) += size;
+    }
+    return sizes;
+}
+
+namespace {
+
+using StoreOf = std::function<WeightStore &(const TensorSpec &)>;
+
+Backbone load_into(const std::shared_ptr<const GgufReader> & file, const HostLora & lora, const StoreOf & store_of,
+                   WeightStore & head_store, bool others_allowed) {
     Backbone model = make_backbone(read_model_config(*file));
-    Loader   load(file, lora, store);
+    Loader   load(file, lora);
     for (const TensorSpec & spec : tensors_of(model)) {
-        load.take(spec);
+        load.take(spec, store_of(spec));
     }
     if (!model.head.weight) {
         // A tied head gets a tensor of its own: as a matrix it may take a faster layout than a table can.
         const GgufTensor & table = *file->find_tensor(ggml_get_name(model.embedding));
-        model.head.weight        = store.add(file, table, WeightUse::matrix);
+        model.head.weight        = head_store.add(file, table, WeightUse::matrix);
     }
     load.check_all_used(model.config, others_allowed);
+    return model;
+}
+
+} // namespace
+
+Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
+                       bool others_allowed) {
+    return load_into(
+        file, lora, [&](const TensorSpec &) -> WeightStore & { return store; }, store, others_allowed);
+}
+
+Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStores & stores,
+                       bool others_allowed) {
+    Backbone model = load_into(
+        file, lora, [&](const TensorSpec & spec) -> WeightStore & { return stores.of(spec); }, stores.of_head(),
+        others_allowed);
+    model.parts = stores.split().layers;
+    for (int i = 0; stores.split().is_split() && i < stores.n_parts(); i++) {
+        model.ropes.push_back(model.rope);
+        if (model.rope.factors) {
+            const GgufTensor & factors = *file->find_tensor(ggml_get_name(model.rope.factors));
+            model.ropes.back().factors = stores.part(i).add(file, factors, WeightUse::vector);
+        }
+    }
     return model;
 }
 

@@ -9,16 +9,24 @@
 
 namespace penelope {
 
+// What the layers of a file's backbone weigh, and those of a backbone of this shape.
+LayerSizes layer_sizes(const GgufReader & file);
+LayerSizes layer_sizes(const ModelConfig & config, ggml_type type);
+
 // Adds every tensor of the file's backbone, and the pairs of `lora`, to the store; the nodes have data after store.load().
 // Throws Error for a missing or misshapen tensor, a tensor nobody asked for (unless others_allowed), and a pair that names no
 // weight or does not fit it.
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
                        bool others_allowed = false);
+// The same with every layer on its device.
+Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStores & stores,
+                       bool others_allowed = false);
 
 // A backbone of this shape with random weights, for measuring without a file. `type` for matrices.
 Backbone random_backbone(const ModelConfig & config, ggml_type type, uint64_t seed, WeightStore & store);
+Backbone random_backbone(const ModelConfig & config, ggml_type type, uint64_t seed, WeightStores & stores);
 
 // Gives every linear layer of the decoder a random pair of this rank.
-void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStore & store);
+void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStores & stores);
 
 } // namespace penelope

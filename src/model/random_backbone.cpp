@@ -13,7 +13,9 @@ namespace {
 // would take longer than measuring it. Each tensor still has memory of its own.
 class RandomWeights {
   public:
-    RandomWeights(ggml_type type, uint64_t seed, WeightStore & store) : type_(type), rng_(seed), store_(store) {}
+    RandomWeights(ggml_type type, uint64_t seed) : type_(type), rng_(seed) {}
+
+    void set_store(WeightStore & store) { store_ = &store; }
 
     Node matrix(const std::string & name, int64_t n_in, int64_t n_out, WeightUse use = WeightUse::matrix) {
         const ggml_type type = n_in % ggml_blck_size(type_) == 0 ? type_ : GGML_TYPE_F16;
@@ -34,7 +36,7 @@ class RandomWeights {
                 }
             }
         }
-        return store_.add_host(name, type, { n_in, n_out }, data, use);
+        return store_->add_host(name, type, { n_in, n_out }, data, use);
     }
 
     Node constant(const TensorSpec & spec) {
@@ -42,27 +44,31 @@ class RandomWeights {
         for (int64_t extent : spec.ne) {
             n *= extent;
         }
-        return store_.add_host(spec.gguf, spec.ne, std::vector<float>(size_t(n), spec.start));
+        return store_->add_host(spec.gguf, spec.ne, std::vector<float>(size_t(n), spec.start));
     }
 
   private:
     static constexpr int64_t                                    kDistinctRows = 64;
     ggml_type                                                   type_;
     Rng                                                         rng_;
-    WeightStore &                                               store_;
+    WeightStore *                                               store_ = nullptr;
     std::map<std::pair<int64_t, int64_t>, std::vector<uint8_t>> cache_;
 };
 
 } // namespace
 
-Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, WeightStore & store) {
-    RandomWeights random(type, seed, store);
+namespace {
+
+template <typename StoreOf>
+Backbone make_random(const ModelConfig & c, ggml_type type, uint64_t seed, const StoreOf & store_of) {
+    RandomWeights random(type, seed);
     Backbone      model = make_backbone(c);
     for (const TensorSpec & spec : tensors_of(model)) {
         const bool is_head = spec.linear == &model.head; // as large as the embedding whether tied or not
         if (spec.is_optional && !is_head) {
             continue;
         }
+        random.set_store(store_of(spec));
         *spec.node = spec.role == TensorRole::vector
                          ? random.constant(spec)
                          : random.matrix(spec.gguf, spec.ne[0], spec.ne[1],
@@ -71,10 +77,24 @@ Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, W
     return model;
 }
 
-void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStore & store) {
-    RandomWeights random(GGML_TYPE_F32, seed, store);
+} // namespace
+
+Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, WeightStore & store) {
+    return make_random(c, type, seed, [&](const TensorSpec &) -> WeightStore & { return store; });
+}
+
+Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, WeightStores & stores) {
+    Backbone model =
+        make_random(c, type, seed, [&](const TensorSpec & spec) -> WeightStore & { return stores.of(spec); });
+    model.parts = stores.split().layers;
+    return model;
+}
+
+void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStores & stores) {
+    RandomWeights random(GGML_TYPE_F32, seed);
     for (const TensorSpec & spec : tensors_of(model)) {
         if (spec.role == TensorRole::projection) {
+            random.set_store(stores.of(spec));
             spec.linear->lora.a = random.matrix(spec.gguf + ".lora_a", spec.ne[0], rank, WeightUse::vector);
             spec.linear->lora.b = random.matrix(spec.gguf + ".lora_b", rank, spec.ne[1], WeightUse::vector);
         }

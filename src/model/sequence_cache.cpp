@@ -33,43 +33,55 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
                         std::to_string(ggml_blck_size(type)) + ", the model has " + std::to_string(config.head_dim),
                     "use --kv-type f16");
     }
-    stride_             = aligned_rows(n_rows + 1, ggml_row_size(type, config.n_embd_kv()),
-                                       ggml_backend_buft_get_alignment(backend.buffer_type()));
-    const size_t needed = (kv_bytes_per_row(model, type) * size_t(stride_) + 2 * size_t(n_recurrent_) * sizeof(float)) *
-                          size_t(n_streams);
-    if (backend.device().is_cpu) {
-        require_memory(needed, "context of " + std::to_string(n_rows) + " rows", "use a smaller -c");
+    size_t alignment = 1;
+    for (size_t i = 0; i < backend.n_parts(); i++) {
+        alignment = std::lcm(alignment, ggml_backend_buft_get_alignment(backend.part(i).buffer_type()));
+        contexts_.push_back(new_tensor_context(size_t(config.n_layer) * 16));
     }
-    ctx_ = new_tensor_context(size_t(config.n_layer) * 16);
+    stride_ = aligned_rows(n_rows + 1, ggml_row_size(type, config.n_embd_kv()), alignment);
     for (int il = 0; il < config.n_layer; il++) {
         const StateShape shape = model.layers[size_t(il)]->state(config);
         LayerStore       layer;
+        ggml_context *   ctx = contexts_[size_t(model.part_of(il))].get();
         if (shape.keeps_kv) {
             for (Node * node : { &layer.kv.k, &layer.kv.v }) {
-                *node = ggml_new_tensor_2d(ctx_.get(), type, config.n_embd_kv(), int64_t(stride_) * n_streams);
+                *node = ggml_new_tensor_2d(ctx, type, config.n_embd_kv(), int64_t(stride_) * n_streams);
                 ggml_format_name(*node, "cache.%s.%d", node == &layer.kv.k ? "k" : "v", il);
             }
         }
         layer.sizes = shape.recurrent;
         for (int64_t n : shape.recurrent) {
             for (Recurrent * hold : { &layer.tip, &layer.anchor }) {
-                hold->push_back(ggml_new_tensor_2d(ctx_.get(), GGML_TYPE_F32, GGML_PAD(n, kAlignedFloats), n_streams));
+                hold->push_back(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, GGML_PAD(n, kAlignedFloats), n_streams));
                 ggml_format_name(hold->back(), "cache.%s.%d", hold == &layer.tip ? "tip" : "anchor", il);
             }
         }
         layers_.push_back(std::move(layer));
     }
-    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(ctx_.get(), backend.buffer_type()));
-    if (!buffer_) {
-        throw device_memory_error("context of " + std::to_string(n_rows) + " rows", needed, backend.device(),
-                                  "use a smaller -c");
+    for (size_t i = 0; i < backend.n_parts(); i++) {
+        const Backend &   part   = backend.part(i);
+        const std::string what   = "context of " + std::to_string(n_rows) + " rows";
+        size_t            needed = 0;
+        for (Node node = ggml_get_first_tensor(contexts_[i].get()); node;
+             node      = ggml_get_next_tensor(contexts_[i].get(), node)) {
+            needed += ggml_nbytes(node);
+        }
+        if (part.device().is_cpu) {
+            require_memory(needed, what, "use a smaller -c");
+        }
+        buffers_.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(contexts_[i].get(), part.buffer_type()));
+        if (!buffers_.back()) {
+            throw device_memory_error(what, needed, part.device(), "use a smaller -c");
+        }
     }
     clear();
 }
 
 // Masked rows are multiplied by zero weights: they must not hold NaN.
 void SequenceCache::clear() {
-    ggml_backend_buffer_clear(buffer_.get(), 0);
+    for (const ggml_backend_buffer_ptr & buffer : buffers_) {
+        ggml_backend_buffer_clear(buffer.get(), 0);
+    }
     kept_.clear();
 }
 
@@ -167,7 +179,11 @@ int SequenceCache::restore(int stream, int place) {
 }
 
 size_t SequenceCache::n_bytes() const {
-    return ggml_backend_buffer_get_size(buffer_.get()) + kept_.size() * size_t(n_recurrent_) * sizeof(float);
+    size_t n = kept_.size() * size_t(n_recurrent_) * sizeof(float);
+    for (const ggml_backend_buffer_ptr & buffer : buffers_) {
+        n += ggml_backend_buffer_get_size(buffer.get());
+    }
+    return n;
 }
 
 std::vector<uint8_t> SequenceCache::bytes(int il, int stream, int n) const {

@@ -6,6 +6,7 @@
 #include "arch/sequence_state.h"
 #include "model/backbone.h"
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <vector>
@@ -37,7 +38,10 @@ class SequenceCache : public SequenceState {
     int64_t cache_row(int stream, int row) const { return int64_t(stream) * stride_ + row; }
     int64_t spare_row(int stream) const { return cache_row(stream, n_rows_); }
 
-    bool      owns(Node node) const { return node->buffer == buffer_.get(); }
+    bool owns(Node node) const {
+        return std::any_of(buffers_.begin(), buffers_.end(),
+                           [&](const auto & buffer) { return buffer.get() == node->buffer; });
+    }
     int       n_rows() const { return n_rows_; }
     int       n_streams() const { return n_streams_; }
     ggml_type type() const { return type_; }
@@ -63,11 +67,12 @@ class SequenceCache : public SequenceState {
 
     int                     n_streams_, n_rows_, stride_;
     ggml_type               type_;
-    ggml_context_ptr        ctx_;
-    ggml_backend_buffer_ptr buffer_;
     std::vector<LayerStore> layers_;
     int64_t                 n_recurrent_;
     std::list<KeptState>    kept_; // oldest first
+
+    std::vector<ggml_context_ptr>        contexts_; // of each device, with the layers that lie there
+    std::vector<ggml_backend_buffer_ptr> buffers_;
 };
 
 class SequenceNodes : public SequenceState {

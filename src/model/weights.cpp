@@ -234,4 +234,31 @@ size_t WeightStore::n_bytes() const {
     return impl_->n_bytes;
 }
 
+WeightStores::WeightStores(const LayerSplit & split, bool repack, bool maps) : split_(split) {
+    for (const DeviceInfo & device : split_.devices) {
+        stores_.emplace_back(device, repack, maps);
+    }
+}
+
+WeightStore & WeightStores::of(const TensorSpec & spec) {
+    if (spec.layer >= 0) {
+        return part(split_.part_of(spec.layer));
+    }
+    return spec.role == TensorRole::table || spec.role == TensorRole::constant ? part(split_.part_of(0)) : of_head();
+}
+
+void WeightStores::load() {
+    for (WeightStore & store : stores_) {
+        store.load();
+    }
+}
+
+size_t WeightStores::n_bytes() const {
+    size_t n = 0;
+    for (const WeightStore & store : stores_) {
+        n += store.n_bytes();
+    }
+    return n;
+}
+
 } // namespace penelope

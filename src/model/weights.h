@@ -2,8 +2,10 @@
 // CPU's faster layouts (ggml's extra buffer types) where that pays, and are copied to the device otherwise.
 #pragma once
 
+#include "arch/tensor_table.h"
 #include "gguf/reader.h"
 #include "graph/graph.h"
+#include "model/layer_split.h"
 
 #include <memory>
 #include <string>
@@ -46,6 +48,27 @@ class WeightStore {
   private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
+};
+
+// Stores on the devices of a split, by their numbers.
+class WeightStores {
+  public:
+    WeightStores(const LayerSplit & split, bool repack, bool maps = true);
+
+    WeightStore & part(int i) { return stores_[size_t(i)]; }
+    // Where a tensor of the backbone goes: with its layer, the embedding with the first, the head with the last.
+    WeightStore & of(const TensorSpec & spec);
+    WeightStore & of_head() { return part(split_.last()); }
+    int           n_parts() const { return int(stores_.size()); }
+
+    const LayerSplit & split() const { return split_; }
+
+    void   load();
+    size_t n_bytes() const;
+
+  private:
+    LayerSplit               split_;
+    std::vector<WeightStore> stores_;
 };
 
 } // namespace penelope

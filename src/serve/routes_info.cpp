@@ -34,7 +34,7 @@ OrderedJson props_json(const Service & service) {
         efforts[row.effort] = row.n_steps;
     }
     return { { "model", model_json(service) },
-             { "device", engine.device().name },
+             { "device", engine.split().name() },
              { "total_slots", service.worker.options().n_streams },
              { "queue", service.worker.n_queue() },
              { "chat_template", service.chat              ? "model"

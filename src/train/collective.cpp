@@ -49,6 +49,9 @@ std::vector<std::string> gather_together(Collective & ranks, const std::function
     try {
         mine = kDone + work();
     } catch (const Error & error) {
+        if (ranks.parted()) {
+            throw; // all know already, by an exchange inside the work
+        }
         own  = std::current_exception();
         mine = failed(error.kind, error.message(), error.hint);
     } catch (const std::bad_alloc &) {
@@ -79,6 +82,17 @@ void together(Collective & ranks, const std::function<void()> & work) {
         work();
         return std::string();
     });
+}
+
+std::vector<std::vector<float>> gather_floats(Collective & ranks, const std::vector<float> & mine) {
+    const std::vector<std::string> parts = gather_together(
+        ranks, [&] { return std::string(reinterpret_cast<const char *>(mine.data()), mine.size() * sizeof(float)); });
+    std::vector<std::vector<float>> all;
+    for (const std::string & bytes : parts) {
+        all.emplace_back(bytes.size() / sizeof(float));
+        std::memcpy(all.back().data(), bytes.data(), bytes.size());
+    }
+    return all;
 }
 
 std::vector<double> sum_together(Collective & ranks, size_t n,

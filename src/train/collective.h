@@ -43,12 +43,15 @@ class Collective {
 // One process by itself.
 std::unique_ptr<Collective> make_alone();
 
-// Runs `work`, which must not exchange anything, on every rank. When it failed on some, all ranks throw: those it failed on
-// their own error, the others that of the lowest, with its number.
+// Runs `work` on every rank; what it exchanges goes through the functions below, at the same places on all. When it failed on
+// some, all ranks throw: those it failed on their own error, the others that of the lowest, with its number.
 void together(Collective & ranks, const std::function<void()> & work);
 
 // The same, and gives what each rank made.
 std::vector<std::string> gather_together(Collective & ranks, const std::function<std::string()> & work);
+
+// What every rank has, in their order.
+std::vector<std::vector<float>> gather_floats(Collective & ranks, const std::vector<float> & mine);
 
 // The same for numbers: every rank fills its part of n zeros, and all get the sums.
 std::vector<double> sum_together(Collective & ranks, size_t n,

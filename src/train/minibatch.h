@@ -30,10 +30,11 @@ struct Minibatch {
     int n_divisor         = 0;
     int n_thought_divisor = 0;
 
-    bool   has_teacher      = false;
-    double distance_weight  = 0; // of the student's distance from the teacher
-    int    n_taught_divisor = 0; // as above, of the tokens teachers write
-    double share            = 1; // of all examples, when these are a part of them: what its distance counts
+    bool                  has_teacher      = false;
+    double                distance_weight  = 0; // of the student's distance from the teacher
+    int                   n_taught_divisor = 0; // as above, of the tokens teachers write
+    double                share = 1; // of all examples, when these are a part of them: what its distance counts
+    std::vector<uint32_t> places;    // of the examples among all, when these are a part of them
 
     int n_examples() const { return int(examples.size()); }
     int n_targets() const {

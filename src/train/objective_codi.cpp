@@ -30,6 +30,42 @@ TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const Rows & r
     return pass;
 }
 
+// The standard deviation of the teacher's states in every layer, over the whole minibatch: ranks that have a part of it each
+// agree on it before any distance is taken.
+std::vector<Node> spreads_of(Graph & g, const std::vector<Node> & taps, StepInputs & inputs) {
+    std::vector<Node> spreads;
+    if (!inputs.gather()) {
+        for (Node tap : taps) {
+            spreads.push_back(deviation(g, tap));
+        }
+        return spreads;
+    }
+    Node own = nullptr; // [2 * n_layer]
+    for (Node tap : taps) {
+        own = own ? ggml_concat(g.ctx(), own, moments(g, tap), 0) : moments(g, tap);
+    }
+    const size_t n   = taps.size();
+    Node         all = inputs.matrix(g, "spreads", int64_t(n), 1, std::vector<float>(n, 1.0f));
+    g.pause(own, all,
+            [n, gather = inputs.gather(), n_own = float(ggml_nelements(taps.front()))](std::vector<float> mine) {
+                mine.push_back(n_own);
+                const std::vector<std::vector<float>> said = gather(mine);
+                std::vector<float>                    found;
+                for (size_t i = 0; i < n; i++) {
+                    std::vector<Moments> parts;
+                    for (const std::vector<float> & one : said) {
+                        parts.push_back({ one.at(2 * n), one.at(2 * i), one.at(2 * i + 1) });
+                    }
+                    found.push_back(float(deviation(parts)));
+                }
+                return found;
+            });
+    for (size_t i = 0; i < n; i++) {
+        spreads.push_back(ggml_view_1d(g.ctx(), all, 1, i * sizeof(float)));
+    }
+    return spreads;
+}
+
 } // namespace
 
 std::vector<int32_t> CodiObjective::row_tokens(const Minibatch & batch) const {
@@ -89,10 +125,11 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
                     inputs.rows(g, "teacher", teacher).rows(), &predicting, inputs.index(g, "teacher.tap", teacher_tap),
                     inputs.index(g, "teacher.kept.tap", teacher_kept_tap), inputs.kv());
 
+    const std::vector<Node> spreads = spreads_of(g, taught.taps, inputs);
     // The embeddings at the tap are those of the same token: a distance of zero that counts in the mean.
     Node distance = nullptr;
     for (size_t i = 0; i < taught.taps.size(); i++) {
-        Node one = distillation(g, learned.taps[i], taught.taps[i]);
+        Node one = distillation(g, learned.taps[i], taught.taps[i], spreads[i]);
         distance = distance ? add(g, distance, one) : one;
     }
     distance = scale(g, distance, 1.0f / float(taught.taps.size() + 1));

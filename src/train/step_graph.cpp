@@ -99,9 +99,9 @@ std::string StepGraph::key(const Minibatch & batch) {
 }
 
 StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
-                     const Backend & backend, const Optimizer * trained)
+                     const Backend & backend, const Optimizer * trained, const GatherFloats & gather)
     : objective_(objective), backend_(backend),
-      graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr, &backend) {
+      graph_(step_node_budget(objective, model, like, trained), trained ? &tape_ : nullptr, &backend), inputs_(gather) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);
@@ -163,7 +163,7 @@ StepGraph & StepGraphs::find(const Minibatch & batch) {
     if (graphs_.size() == kMaxGraphs) {
         graphs_.pop_back();
     }
-    graphs_.push_front({ key, std::make_unique<StepGraph>(objective_, model_, batch, backend_, trained_) });
+    graphs_.push_front({ key, std::make_unique<StepGraph>(objective_, model_, batch, backend_, trained_, gather_) });
     return *graphs_.front().graph;
 }
 

@@ -28,8 +28,9 @@ struct StepLoss {
 class StepGraph {
   public:
     // trained: whose parameters get gradients; null for the loss alone. Everything outlives the graph.
+    // gather: among the ranks that share the minibatch; null when it is whole.
     StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend,
-              const Optimizer * trained);
+              const Optimizer * trained, const GatherFloats & gather = nullptr);
 
     // loss_scale multiplies the gradients.
     StepLoss run(const Minibatch & batch, Workspace & workspace, float loss_scale = 1.0f);
@@ -55,8 +56,10 @@ class StepGraph {
 // Graphs kept for reuse, the least recently used ones dropped, in memory as large as the largest of them.
 class StepGraphs {
   public:
-    StepGraphs(const Objective & objective, const Backbone & model, const Backend & backend, const Optimizer * trained)
-        : objective_(objective), model_(model), backend_(backend), trained_(trained), workspace_(backend) {}
+    StepGraphs(const Objective & objective, const Backbone & model, const Backend & backend, const Optimizer * trained,
+               GatherFloats gather = nullptr)
+        : objective_(objective), model_(model), backend_(backend), trained_(trained), gather_(std::move(gather)),
+          workspace_(backend) {}
 
     StepLoss run(const Minibatch & batch, float loss_scale = 1.0f);
 
@@ -74,6 +77,7 @@ class StepGraphs {
     const Backbone &  model_;
     const Backend &   backend_;
     const Optimizer * trained_;
+    GatherFloats      gather_;
     Workspace         workspace_;
     std::list<Kept>   graphs_; // most recently used first
     int               n_nodes_ = 0;

@@ -4,14 +4,22 @@
 
 #include "model/row_inputs.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace penelope {
 
+// What every rank says to all, in their order; called by all at the same place of the graph.
+using GatherFloats = std::function<std::vector<std::vector<float>>(const std::vector<float> & mine)>;
+
 class StepInputs {
   public:
+    // gather: null when the minibatch is whole.
+    explicit StepInputs(GatherFloats gather = nullptr) : gather_(std::move(gather)) {}
+    const GatherFloats & gather() const { return gather_; }
+
     // Rows at these places, keys and values being nodes of the graph.
     RowInputs & rows(Graph & g, const std::string & name, std::vector<Stretch> stretches);
     Node        index(Graph & g, const std::string & name, std::vector<int32_t> values);
@@ -27,6 +35,7 @@ class StepInputs {
         std::unique_ptr<RowInputs> inputs;
         std::vector<Stretch>       stretches;
     };
+    GatherFloats                                       gather_;
     SequenceNodes                                      kv_;
     std::vector<RowsInput>                             rows_;
     std::vector<std::pair<Node, std::vector<int32_t>>> indices_;

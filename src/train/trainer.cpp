@@ -51,8 +51,13 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
                         " ranks without an example",
                     "start fewer ranks, or raise --batch");
     }
-    order_  = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
-    graphs_ = std::make_unique<StepGraphs>(model_->objective(), model_->backbone(), backend, &model_->optimizer());
+    order_ = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
+    GatherFloats gather;
+    if (ranks.size() > 1) {
+        gather = [&ranks](const std::vector<float> & mine) { return gather_floats(ranks, mine); };
+    }
+    graphs_ =
+        std::make_unique<StepGraphs>(model_->objective(), model_->backbone(), backend, &model_->optimizer(), gather);
 }
 
 // Every example has to fit the context at its longest, which is the first stage.
@@ -119,12 +124,11 @@ FirstGradients Trainer::first_gradients() {
 
 // This rank's part of a minibatch, chosen so that all have about as many tokens.
 Minibatch Trainer::own_share(const Minibatch & batch) const {
-    if (ranks_.size() == 1) {
-        return batch;
-    }
     std::vector<size_t> costs;
     for (const TokenizedExample & example : batch.examples) {
-        costs.push_back(example.prompt.size() + example.target.size());
+        const size_t n_taught =
+            batch.has_teacher ? example.prompt.size() + example.trace.size() + example.target.size() : 0;
+        costs.push_back(example.prompt.size() + example.target.size() + n_taught);
     }
     Minibatch share;
     share.n_steps                                = batch.n_steps;
@@ -138,6 +142,7 @@ Minibatch Trainer::own_share(const Minibatch & batch) const {
     const std::vector<std::vector<size_t>> parts = split_evenly(costs, size_t(ranks_.size()));
     for (size_t i : parts[size_t(ranks_.rank())]) {
         share.examples.push_back(batch.examples[i]);
+        share.places.push_back(uint32_t(i));
     }
     share.share = double(share.n_examples()) / double(batch.n_examples());
     return share;
@@ -171,11 +176,11 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     if (model_->training().resets_moments && update == state_.place.since + 1) {
         optimizer.reset_moments();
     }
-    // Every rank draws masks of its own.
-    model_->dropout().step = uint64_t(update) | uint64_t(ranks_.rank()) << 40;
-    const Minibatch batch  = minibatch(order_->batch(update), stage, step_weight(settings_, update));
-    const Minibatch share  = own_share(batch);
-    const double    factor =
+    const Minibatch batch      = minibatch(order_->batch(update), stage, step_weight(settings_, update));
+    const Minibatch share      = own_share(batch);
+    model_->dropout().step     = uint64_t(update);
+    model_->dropout().examples = share.places;
+    const double factor =
         rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;
     for (const TrainableGroup & group : model_->groups()) {

@@ -14,7 +14,7 @@ from pathlib import Path
 from support import BIN, clean_environment, run
 
 SHAPE = 'name = "tiny"\nlayers = 3\nwidth = 32\nheads = 2\nffn = 64\ncontext = 256\n'
-UPDATES = 20
+UPDATES = 50
 # Ranks talk over the loopback alone, may be more than there are cores, and may belong to root, as in a container.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -81,25 +81,36 @@ class Ranks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
-    def test_two_ranks_learn_what_one_does(self):
-        for method in ("cot", "penelope", "coconut"):
-            with self.subTest(method):
-                one = run(*self.method(f"{method}-1", method, "--dropout", 0))
-                self.assertEqual(one.returncode, 0, one.stderr)
-                two = self.ranks_ok(2, *self.method(f"{method}-2", method, "--dropout", 0))
-                self.assertSameCourse(f"{method}-1", f"{method}-2", 1e-4)
-                self.assertEqual(len(two.stdout.splitlines()), 1, "one rank speaks")
-                updates = [line for line in self.metrics(f"{method}-2") if "loss" in line]
-                self.assertEqual([line["ranks"] for line in updates], [2] * UPDATES)
-                # Half of every buffer goes out to be added up and half comes back: 4 bytes a parameter, and what fills up rows.
-                self.assertGreater(min(line["bytes_sent"] for line in updates), 0)
-                self.assertLess(updates[-1]["loss"], updates[0]["loss"])
+    def test_ranks_learn_what_one_does(self):
+        """Dropout included: an example loses the same elements on whichever rank it is."""
+        for method in ("cot", "penelope", "coconut", "codi"):
+            one = run(*self.method(f"{method}-1", method, "--dropout", 0.05))
+            self.assertEqual(one.returncode, 0, one.stderr)
+            for n in (2, 3):
+                with self.subTest(method=method, ranks=n):
+                    done = self.ranks_ok(n, *self.method(f"{method}-{n}", method, "--dropout", 0.05))
+                    self.assertSameCourse(f"{method}-1", f"{method}-{n}", 1e-4)
+                    self.assertEqual(len(done.stdout.splitlines()), 1, "one rank speaks")
+                    updates = [line for line in self.metrics(f"{method}-{n}") if "loss" in line]
+                    self.assertEqual([line["ranks"] for line in updates], [n] * UPDATES)
+                    # Half of every buffer goes out to be added up and half comes back: 4 bytes a parameter for two ranks.
+                    self.assertGreater(min(line["bytes_sent"] for line in updates), 0)
+                    self.assertLess(updates[-1]["loss"], updates[0]["loss"])
+
+    def test_dropout_is_not_left_out(self):
+        for out, rate in (("dropout-0", 0), ("dropout-5", 0.05)):
+            self.ranks_ok(2, *self.method(out, "cot", "--dropout", rate, "--updates", 3))
+        first = [line["loss"] for line in self.metrics("dropout-0") if "loss" in line]
+        second = [line["loss"] for line in self.metrics("dropout-5") if "loss" in line]
+        self.assertGreater(abs(first[-1] - second[-1]), 1e-4)
 
     def test_three_ranks_repeat_themselves_to_the_bit(self):
-        for out in ("again-1", "again-2"):
-            self.ranks_ok(3, *self.method(out, "penelope", "--name", "again"))
-        self.assertEqual((self.root / "again-1" / "model.gguf").read_bytes(), (self.root / "again-2" / "model.gguf").read_bytes())
-        self.assertSameCourse("again-1", "again-2", 0)
+        for method in ("penelope", "codi"):
+            for out in ("again-1", "again-2"):
+                self.ranks_ok(3, *self.method(f"{method}-{out}", method, "--name", "again", "--dropout", 0.05, "--updates", 20))
+            first, second = self.root / f"{method}-again-1", self.root / f"{method}-again-2"
+            self.assertEqual((first / "model.gguf").read_bytes(), (second / "model.gguf").read_bytes())
+            self.assertSameCourse(first.name, second.name, 0)
 
     def test_a_new_backbone_is_the_same_on_every_rank(self):
         self.ranks_ok(2, *self.arguments("new", "--init-random", self.root / "shape.toml", "--full", "--method", "cot", "--updates", 4,
@@ -123,6 +134,45 @@ class Ranks(unittest.TestCase):
         self.assertEqual(one.returncode, 0, one.stderr)
         self.assertIn("another number", one.stderr)
         self.assertSameCourse("whole", "cut-alone", 1e-4)
+
+    def test_bad_data_on_one_rank_ends_all_with_one_message(self):
+        """Every machine has files of its own; here the last rank gets other ones through its environment."""
+        def start(*lines):
+            bad = self.root / "bad"
+            shutil.rmtree(bad, ignore_errors=True)
+            shutil.copytree(self.root / "data", bad)
+            train = (bad / "train.jsonl").read_text().splitlines()
+            (bad / "train.jsonl").write_text("\n".join([*train[:5], *lines, *train[5:]]) + "\n")
+            choose = self.root / "choose"
+            choose.write_text(f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && data={bad} || data={self.root / "data"}\nexec {BIN} "$@" --data "$data"\n')
+            choose.chmod(0o755)
+            args = [arg for arg in map(str, self.method("bad-run", "cot", "--force")) if arg not in ("--data", str(self.root / "data"))]
+            begin = time.monotonic()
+            done = subprocess.run([*MPIRUN, "-np", "2", str(choose), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                                  env=clean_environment(ENVIRONMENT))
+            self.assertLess(time.monotonic() - begin, 30)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(len(errors_in(done.stderr)), 1, done.stderr)
+            return errors_in(done.stderr)[0]
+
+        self.assertRegex(start('{"question": "no answer"}'), r"rank 1: .*train\.jsonl")
+        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), "not the settings or files of rank 0")
+
+    def test_ctrl_c_ends_all_ranks_and_the_run_goes_on_with_another_number(self):
+        started = start_ranks(2, *self.method("stopped", "penelope", "--save-every", 2, "--updates", 60, "--log-every", 1, "--dropout", 0.05))
+        self.wait_for_update(started, "stopped", 5)
+        started.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        _, err = started.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertNotEqual(started.returncode, 0)
+        self.assertLessEqual(len(errors_in(err)), 1, err)
+        before = len([line for line in self.metrics("stopped") if "loss" in line])
+        self.assertLess(before, 60)
+        self.ranks_ok(3, "train", "--resume", "--out", self.root / "stopped", "-t", 1)
+        whole = run(*self.method("not-stopped", "penelope", "--save-every", 2, "--updates", 60, "--dropout", 0.05))
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        self.assertSameCourse("not-stopped", "stopped", 1e-4)
 
     def test_what_all_ranks_get_wrong_is_said_once(self):
         for code, pattern, args in (

@@ -1,10 +1,13 @@
 // The device that tests of the device suite run on, and how near to the reference it has to come.
 //
-//   PENELOPE_TEST_DEVICE   as --device takes it; the CPU unless set
+//   PENELOPE_TEST_DEVICE   as --device takes it, or split:LIST with LIST as --split takes it; the CPU unless set
+//   PENELOPE_TEST_RPC      as --rpc takes it
 //   PENELOPE_TEST_F16      set: the device may multiply in 16 bits
 #pragma once
 
+#include "base/format.h"
 #include "graph/device.h"
+#include "graph/rpc.h"
 #include "infer/session.h"
 #include "method/method.h"
 #include "support/difference.h"
@@ -13,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -24,6 +28,20 @@ namespace penelope::test {
 inline std::string device_name() {
     const char * name = std::getenv("PENELOPE_TEST_DEVICE");
     return name && *name ? name : "CPU";
+}
+
+inline const std::string kSplit = "split:";
+
+inline void connect_servers() {
+    static bool  done = false;
+    const char * text = std::getenv("PENELOPE_TEST_RPC");
+    if (text && *text && !done) {
+        add_rpc_servers(split(text, ','), [](const Error & error) {
+            std::fprintf(stderr, "error: %s\n", error.what());
+            std::exit(1);
+        });
+    }
+    done = true;
 }
 
 inline bool has_16_bit_products() {
@@ -58,6 +76,11 @@ inline std::shared_ptr<const Engine> load(const std::string & device, const std:
     options.base    = base;
     options.sidecar = sidecar;
     options.device  = device;
+    connect_servers();
+    if (device.rfind(kSplit, 0) == 0) {
+        options.device = "auto";
+        options.split  = device.substr(kSplit.size());
+    }
     return Engine::load(options);
 }
 

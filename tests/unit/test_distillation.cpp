@@ -26,7 +26,7 @@ TEST_CASE("smooth L1 over the deviation of the teacher") {
     const double mean      = (0.125 + 2.5 + 0.0 + 0.5) / 4;
     const double deviation = std::sqrt(5.0 / 3.0);
     const Result result    = sum_gradients({ student, teacher }, [](Graph & g, const std::vector<Node> & x, Fills &) {
-        return penelope::distillation(g, x[0], x[1]);
+        return penelope::distillation(g, x[0], x[1], penelope::deviation(g, x[1]));
     });
     CHECK(result.value[0] == doctest::Approx(mean / deviation));
     const std::vector<double> slopes{ 0.5, -1.0, 0.0, 1.0 };
@@ -34,6 +34,26 @@ TEST_CASE("smooth L1 over the deviation of the teacher") {
         CHECK(result.gradients[0][i] == doctest::Approx(slopes[i] / 4 / deviation));
     }
     CHECK(result.gradients[1].empty());
+}
+
+TEST_CASE("the deviation of parts is that of the whole") {
+    const std::vector<float> all     = random_values(60, 4, 2.0);
+    const auto               moments = [&](size_t first, size_t last) {
+        double mean = 0, squares = 0;
+        for (size_t i = first; i < last; i++) {
+            mean += double(all[i]) / double(last - first);
+        }
+        for (size_t i = first; i < last; i++) {
+            squares += (double(all[i]) - mean) * (double(all[i]) - mean);
+        }
+        return penelope::Moments{ double(last - first), mean, squares };
+    };
+    const double whole = penelope::deviation({ moments(0, 60) });
+    CHECK(penelope::deviation({ moments(0, 7), moments(7, 30), moments(30, 60) }) == doctest::Approx(whole));
+    const Leaf   x{ { 6, 10 }, all };
+    const Result found = sum_gradients(
+        { x }, [](Graph & g, const std::vector<Node> & in, Fills &) { return penelope::moments(g, in[0]); });
+    CHECK(std::sqrt(found.value[1] / 59) == doctest::Approx(whole).epsilon(1e-5));
 }
 
 TEST_CASE("the gradient of the student by differences") {
@@ -45,7 +65,7 @@ TEST_CASE("the gradient of the student by differences") {
             }
             Node teacher = g.input("teacher", GGML_TYPE_F32, 9, 4);
             fill(fills, teacher, values);
-            return penelope::distillation(g, x[0], teacher);
+            return penelope::distillation(g, x[0], teacher, penelope::deviation(g, teacher));
         });
     }
 }

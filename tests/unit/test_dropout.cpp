@@ -55,7 +55,7 @@ TEST_CASE("the same elements whatever the number of threads; others for another 
 TEST_CASE("blocks take rows of the bank by the words of the project's generator") {
     const Dropout            source(0.25f, 0x123456789ABCDEFull, 77);
     const std::vector<float> values = on_ones(source, 64 * 21, 2, 3);
-    const uint64_t           stream = penelope::stream_id("dropout", source.step);
+    const uint64_t           stream = penelope::stream_id("dropout", source.step << 20);
     for (uint64_t i = 0; i < values.size(); i++) {
         const uint64_t                block = i / 64;
         const penelope::PhiloxCounter words =
@@ -89,6 +89,36 @@ TEST_CASE("operations every device has drop the same elements as the kernel of t
         CHECK(everywhere.value == kernel.value);
         CHECK(everywhere.gradients == kernel.gradients);
     }
+}
+
+TEST_CASE("an example loses the same elements wherever it lies") {
+    // Rows of three sequences side by side, and of one of them alone, as rows 2 .. 5 of its sequence.
+    Dropout    source(0.3f, 3, 8);
+    const auto run = [&](const penelope::RowSpans & spans, int64_t n_rows) {
+        Graph g(20);
+        g.set_row_spans(std::make_shared<penelope::RowSpans>(spans));
+        Node x = g.input("x", GGML_TYPE_F32, 192, n_rows);
+        Node y = penelope::dropout(g, x, source);
+        g.output(y);
+        g.allocate(backend());
+        penelope::set_node(x, std::vector<float>(size_t(192 * n_rows), 1.0f));
+        g.compute(backend());
+        return penelope::get_rows(y);
+    };
+    source.examples     = { 5, 6, 7 };
+    const auto together = run({ { 0, 3, 0, 0 }, { 3, 4, 1, 2 }, { 7, 1, 2, 9 } }, 8);
+    source.examples     = { 6 };
+    const auto alone    = run({ { 0, 4, 0, 2 } }, 4);
+    for (size_t i = 0; i < alone.size(); i++) {
+        CHECK(alone[i] == together[3 + i]);
+    }
+    CHECK(run({ { 0, 2, 0, 3 } }, 2)[0] == alone[1]);
+    CHECK(run({ { 0, 4, 0, 3 } }, 4) != alone);
+    source.examples = { 7 };
+    CHECK(run({ { 0, 4, 0, 2 } }, 4) != alone);
+    // A second sequence of the same example, a teacher's, takes the same number.
+    source.examples = { 6 };
+    CHECK(run({ { 0, 4, 1, 2 } }, 4) == alone);
 }
 
 TEST_CASE("a graph that is computed again reads the step anew") {
