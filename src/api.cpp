@@ -293,10 +293,14 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
         const penelope_generate_params given = params != nullptr ? *params : penelope_generate_default_params();
 
         penelope::GenerateOptions options;
-        options.method    = text_or(given.method, "");
-        options.n_steps   = given.n_steps;
-        options.n_predict = given.n_predict;
-        options.sampling  = { given.temperature, given.top_k, given.top_p, given.min_p, given.seed };
+        options.method               = text_or(given.method, "");
+        options.n_steps              = given.n_steps;
+        options.n_predict            = given.n_predict;
+        options.sampling.temperature = given.temperature;
+        options.sampling.top_k       = given.top_k;
+        options.sampling.top_p       = given.top_p;
+        options.sampling.min_p       = given.min_p;
+        options.sampling.seed        = given.seed;
         penelope::check_sampling(options.sampling);
 
         penelope::TokenCallback callback;

@@ -37,6 +37,9 @@ std::vector<TokenLogprob> token_logprobs(const float * logits, int n_vocab, int3
 GrowingAnswer::GrowingAnswer(const AnswerFacts & facts, const GenerateOptions & options, int row, Answer blank)
     : facts_(facts), options_(options), row_(row - 1), answer_(std::move(blank)), sampler_(options.sampling),
       text_(facts.tokenizer), parts_(options.reasoning), stops_(options.stop) {
+    if (options.grammar) {
+        filter_ = std::make_unique<TokenFilter>(options.grammar, facts.tokenizer);
+    }
     if (options.n_predict == 0) {
         end(FinishReason::length);
     }
@@ -59,12 +62,29 @@ std::string GrowingAnswer::tell_apart(const ReasoningPiece & piece) {
     return piece.answer;
 }
 
+// With a grammar the first try is mostly right, and looking at one token is cheaper than at all of them. A second one among those the
+// grammar takes leaves their proportions as they are. A chain of thought is free.
+int32_t GrowingAnswer::draw(const float * logits) {
+    int32_t    token  = sampler_.sample(logits, facts_.n_vocab);
+    const bool thinks = answer_.tokens.empty() && options_.reasoning == ReasoningStart::marked &&
+                        token < facts_.tokenizer.n_vocab() && facts_.tokenizer.token_text(token) == think_begin;
+    const bool is_free = !filter_ || thinks || parts_.inside();
+    if (!is_free && !filter_->allows(token)) {
+        token = sampler_.sample(filter_->masked(logits, facts_.n_vocab), facts_.n_vocab);
+    }
+    if (!is_free) {
+        filter_->accept(token);
+    }
+    sampler_.accept(token);
+    return token;
+}
+
 std::string GrowingAnswer::take(const float * logits) {
     const int n_vocab = facts_.n_vocab;
     if (!all_finite(logits, size_t(n_vocab))) {
         facts_.not_finite();
     }
-    const int32_t token = sampler_.sample(logits, n_vocab);
+    const int32_t token = draw(logits);
     answer_.tokens.push_back(token);
     row_++;
     new_reasoning_.clear();
@@ -81,6 +101,9 @@ std::string GrowingAnswer::take(const float * logits) {
     answer_.text += piece;
     if (stops_.hit()) {
         answer_.stopped_by = stops_.found();
+        return piece + end(FinishReason::stop);
+    }
+    if (filter_ && filter_->complete()) {
         return piece + end(FinishReason::stop);
     }
     const bool enough = options_.n_predict >= 0 && int(answer_.tokens.size()) >= options_.n_predict;

@@ -2,6 +2,7 @@
 // The loop of sessions and the worker of the server share it.
 #pragma once
 
+#include "grammar/token_filter.h"
 #include "infer/session.h"
 #include "text/stop_strings.h"
 #include "text/stream_decoder.h"
@@ -36,19 +37,21 @@ class GrowingAnswer {
     Answer &       answer() { return answer_; }
 
   private:
+    int32_t     draw(const float * logits);
     std::string text_of(int32_t token);
     std::string tell_apart(const ReasoningPiece & piece); // keeps the reasoning, returns the answer
 
-    const AnswerFacts & facts_;
-    GenerateOptions     options_;
-    int                 row_; // one before the first token's until it is taken
-    Answer              answer_;
-    Sampler             sampler_;
-    StreamDecoder       text_;
-    ReasoningSplitter   parts_;
-    StopStrings         stops_; // of the answer, not of the chain of thought
-    std::string         new_reasoning_;
-    bool                done_ = false;
+    const AnswerFacts &          facts_;
+    GenerateOptions              options_;
+    int                          row_; // one before the first token's until it is taken
+    Answer                       answer_;
+    Sampler                      sampler_;
+    std::unique_ptr<TokenFilter> filter_; // of the answer; null: any token
+    StreamDecoder                text_;
+    ReasoningSplitter            parts_;
+    StopStrings                  stops_; // of the answer, not of the chain of thought
+    std::string                  new_reasoning_;
+    bool                         done_ = false;
 };
 
 // decode_ms, and the rate that follows from it.

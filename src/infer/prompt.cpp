@@ -1,7 +1,5 @@
 #include "infer/prompt.h"
 
-#include "base/error.h"
-#include "text/chat_template.h"
 #include "text/prompt_template.h"
 #include "text/tokenizer.h"
 #include "text/wording.h"
@@ -24,6 +22,64 @@ std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & te
     }
     options.parse_special = control == ControlTokens::read;
     return engine.tokenizer().encode(text, options);
+}
+
+PromptWriter::PromptWriter(const Engine & engine, PromptChoice choice) : engine_(engine), choice_(std::move(choice)) {
+    const Wording * wording  = engine.wording();
+    const bool      own_text = wording != nullptr && wording->prompt_template != chat_prompt_template;
+    if (choice_.raw || choice_.chat_template == "none") {
+        choice_.raw = choice_.raw || !own_text;
+    } else if (choice_.chat_template != "auto") {
+        chat_.emplace(engine.tokenizer(), named_chat_format(choice_.chat_template));
+    } else if (!own_text) {
+        try {
+            chat_.emplace(engine.tokenizer(), choice_.thinking);
+        } catch (const Error & error) {
+            if (error.kind == ErrorKind::usage) {
+                throw; // it was asked to think, or not to, and cannot
+            }
+            no_template_.emplace(error);
+        }
+    }
+    if (choice_.thinking == Thinking::on && (!chat_ || !chat_->format().thinks())) {
+        throw Error(ErrorKind::usage, "--reasoning on: prompts go through no chat template that thinks aloud",
+                    "leave it out, or --raw and --chat-template");
+    }
+    if (!choice_.system.empty() && !chat_) {
+        throw Error(ErrorKind::usage,
+                    "-sys: prompts go to this model without a chat template, the place of a system message",
+                    "leave it out, or name a template with --chat-template");
+    }
+}
+
+std::vector<int32_t> PromptWriter::tokens(const std::string & text) const {
+    if (!chat_ || text.empty()) {
+        return prompt_tokens(engine_, text, choice_.raw ? PromptForm::raw : PromptForm::templated);
+    }
+    std::vector<ChatMessage> messages;
+    if (!choice_.system.empty()) {
+        messages.push_back({ "system", choice_.system });
+    }
+    messages.push_back({ "user", text });
+    return chat_->encode(messages);
+}
+
+bool PromptWriter::looks_templated(const std::string & text) const {
+    return chat_ && text.find(chat_->start_of_turn()) != std::string::npos;
+}
+
+std::string PromptWriter::description() const {
+    if (chat_) {
+        const std::string name = chat_family_name(chat_->format().family);
+        return choice_.chat_template == "auto" ? "instruct model: its file has a chat template (" + name +
+                                                     "), prompts go through it; --raw: as they are"
+                                               : "prompts go through the chat template " + name;
+    }
+    if (choice_.raw) {
+        return "prompts go to the model as they are";
+    }
+    return engine_.wording() != nullptr ? "prompts go through the template in the model's files"
+                                        : "no chat template in the model's file: text is continued as it is";
 }
 
 } // namespace penelope

@@ -2,9 +2,12 @@
 // included where the vocabulary adds one.
 #pragma once
 
+#include "base/error.h"
 #include "infer/engine.h"
+#include "text/chat_template.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,5 +24,39 @@ enum class ControlTokens { read, as_text };
 // Throws Error(usage) for an empty text.
 std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form,
                                    ControlTokens control = ControlTokens::read);
+
+struct PromptChoice {
+    // auto: the template of the model's files, else the chat template of an instruct model, else none. none: without a chat
+    // template. Or the name of one (text/chat_format.h), whatever the files say.
+    std::string chat_template = "auto";
+    bool        raw           = false; // no template of any kind
+    std::string system;                // message at the head; only a chat template has a place for it
+    Thinking    thinking = Thinking::automatic;
+};
+
+// How questions are put to a model, decided once. An instruct model is one whose GGUF has a chat template.
+class PromptWriter {
+  public:
+    // engine outlives it. Throws Error(usage) for a system message without a place, for a name the vocabulary cannot spell and where
+    // nobody can think aloud as asked.
+    PromptWriter(const Engine & engine, PromptChoice choice);
+
+    std::vector<int32_t> tokens(const std::string & text) const; // throws Error(usage) for an empty text
+
+    const ChatTemplate * chat() const { return chat_ ? &*chat_ : nullptr; } // null: a question stands alone
+    const std::string &  system() const { return choice_.system; }
+    // The text has the control tokens of the chat template in it already: it was written to be taken as it is.
+    bool looks_templated(const std::string & text) const;
+    // What is done and why, in a line.
+    std::string description() const;
+    // Why auto found no template at all: the model has none, or one that is not understood.
+    const std::optional<Error> & no_template() const { return no_template_; }
+
+  private:
+    const Engine &              engine_;
+    PromptChoice                choice_;
+    std::optional<ChatTemplate> chat_;
+    std::optional<Error>        no_template_;
+};
 
 } // namespace penelope

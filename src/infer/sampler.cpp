@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <map>
 
 namespace penelope {
 
@@ -19,13 +19,41 @@ void check_sampling(const SamplingOptions & o) {
     require(o.top_k >= 0, "--top-k", "0 (off) or more");
     require(o.top_p > 0.0f && o.top_p <= 1.0f, "--top-p", "above 0 and at most 1");
     require(o.min_p >= 0.0f && o.min_p <= 1.0f, "--min-p", "0 to 1");
+    require(std::isfinite(o.repeat_penalty) && o.repeat_penalty > 0.0f, "--repeat-penalty", "above 0");
+    require(std::isfinite(o.presence_penalty), "--presence-penalty", "a number");
+    require(std::isfinite(o.frequency_penalty), "--frequency-penalty", "a number");
+    require(o.penalty_window >= -1, "--repeat-last-n", "-1 (the whole answer) or more");
 }
 
 Sampler::Sampler(const SamplingOptions & options) : options_(options) {
     check_sampling(options);
 }
 
+void Sampler::accept(int32_t token) {
+    said_.push_back(token);
+}
+
+const float * Sampler::penalized(const float * logits, int n_vocab) {
+    const SamplingOptions & o = options_;
+    if (o.repeat_penalty == 1.0f && o.presence_penalty == 0.0f && o.frequency_penalty == 0.0f) {
+        return logits;
+    }
+    const size_t           n = o.penalty_window < 0 ? said_.size() : std::min(said_.size(), size_t(o.penalty_window));
+    std::map<int32_t, int> counts;
+    for (size_t i = said_.size() - n; i < said_.size(); i++) {
+        counts[said_[i]]++;
+    }
+    changed_.assign(logits, logits + n_vocab);
+    for (const auto & [token, count] : counts) {
+        float & logit = changed_[size_t(token)];
+        logit         = logit > 0.0f ? logit / o.repeat_penalty : logit * o.repeat_penalty;
+        logit -= o.presence_penalty + o.frequency_penalty * float(count);
+    }
+    return changed_.data();
+}
+
 int32_t Sampler::sample(const float * logits, int n_vocab) {
+    logits = penalized(logits, n_vocab);
     if (options_.temperature == 0.0f) {
         return int32_t(std::max_element(logits, logits + n_vocab) - logits);
     }

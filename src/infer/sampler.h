@@ -1,5 +1,5 @@
-// Turns a row of logits into a token. Greedy unless a temperature is given; then, in this order: top-k, top-p, min-p,
-// temperature, one draw from a seeded generator.
+// Turns a row of logits into a token. Penalties on what the answer already said come first. Then greedy, unless a temperature is
+// given: top-k, top-p, min-p, temperature, one draw from a seeded generator, in this order.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,12 @@ struct SamplingOptions {
     float    top_p       = 0.95f; // 1: off
     float    min_p       = 0.05f; // 0: off
     uint64_t seed        = 0;
+    // On tokens among the last penalty_window of the answer, -1: all of it. The prompt does not count: its control tokens would
+    // be the first to suffer.
+    float repeat_penalty    = 1.0f; // divides a logit above 0, multiplies one below; 1: off
+    float presence_penalty  = 0.0f; // taken from the logit once; 0: off
+    float frequency_penalty = 0.0f; // taken from it for every time it was said; 0: off
+    int   penalty_window    = 64;
 };
 
 // Throws Error(usage) naming the option that is out of range.
@@ -24,9 +30,14 @@ class Sampler {
     explicit Sampler(const SamplingOptions & options);
     // logits: n_vocab values. Entries of -inf are never chosen.
     int32_t sample(const float * logits, int n_vocab);
+    void    accept(int32_t token); // it became part of the answer
 
   private:
+    const float * penalized(const float * logits, int n_vocab);
+
     SamplingOptions                        options_;
+    std::vector<int32_t>                   said_;
+    std::vector<float>                     changed_;
     uint64_t                               n_drawn_ = 0;
     std::vector<std::pair<float, int32_t>> candidates_;
 };

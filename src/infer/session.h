@@ -17,6 +17,7 @@
 namespace penelope {
 
 class Context;
+struct Grammar;
 
 struct SessionOptions {
     int       n_ctx       = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
@@ -33,14 +34,15 @@ struct SessionOptions {
 constexpr int kAutoSteps = -2;
 
 struct GenerateOptions {
-    std::string              method;         // see Engine::method
-    int                      n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
-    float                    settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
-    int                      n_predict = -1; // new tokens at most; -1: until the context is full
-    SamplingOptions          sampling;
-    bool                     ignore_end = false;               // go on to n_predict whatever comes, for measuring
-    std::vector<std::string> stop;                             // the answer ends before the first of these
-    ReasoningStart           reasoning = ReasoningStart::none; // how a visible chain of thought begins
+    std::string                    method;         // see Engine::method
+    int                            n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
+    float                          settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
+    int                            n_predict = -1; // new tokens at most; -1: until the context is full
+    SamplingOptions                sampling;
+    bool                           ignore_end = false;               // go on to n_predict whatever comes, for measuring
+    std::vector<std::string>       stop;                             // the answer ends before the first of these
+    std::shared_ptr<const Grammar> grammar;                          // the answer is a text of it; null: any text
+    ReasoningStart                 reasoning = ReasoningStart::none; // how a visible chain of thought begins
     // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody knows.
     // Recurrent layers keep their state there.
     int n_lasting  = 0;

@@ -20,6 +20,10 @@ void read_sampling(const Service & service, Ask & ask, const Fields & fields) {
     s.top_k             = int(fields.integer("top_k", 0, INT32_MAX).value_or(s.top_k));
     s.top_p             = float(fields.number("top_p", 0, 1).value_or(double(s.top_p)));
     s.min_p             = float(fields.number("min_p", 0, 1).value_or(double(s.min_p)));
+    s.repeat_penalty    = float(fields.number("repeat_penalty", 0.001, 1000).value_or(double(s.repeat_penalty)));
+    s.presence_penalty  = float(fields.number("presence_penalty", -100, 100).value_or(double(s.presence_penalty)));
+    s.frequency_penalty = float(fields.number("frequency_penalty", -100, 100).value_or(double(s.frequency_penalty)));
+    s.penalty_window    = int(fields.integer("repeat_last_n", -1, INT32_MAX).value_or(s.penalty_window));
     if (s.top_p <= 0) {
         fields.fail("top_p", "expected a number above 0");
     }
@@ -156,7 +160,7 @@ Ask read_ask(const Service & service, const Fields & fields) {
     Job & job    = *ask.job;
     job.generate = service.options.defaults;
     job.deadline = std::chrono::steady_clock::now() + service.options.time;
-    refuse_fields(fields, { "frequency_penalty", "presence_penalty", "logit_bias", "tools", "functions", "audio" });
+    refuse_fields(fields, { "logit_bias", "tools", "functions", "audio" });
     read_sampling(service, ask, fields);
     read_latent(service, ask, fields);
     read_thinking(ask, fields);

@@ -24,6 +24,10 @@ void read_token_limit(Ask & ask, const Fields & fields, const std::vector<std::s
 // From "messages" (OpenAI and Anthropic alike) or such a list under another name.
 std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name);
 
+// What the answer has to be: "response_format" of a chat, "format" of a response's text, llama.cpp's "json_schema" and "grammar". `body`
+// is the request once more, because objects of Fields lose the order of their properties.
+void read_constraint(Ask & ask, const Fields & fields, const std::string & body);
+
 // The prompt of a conversation or of one text. Control tokens written out in them are plain text.
 void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages);
 void set_text_prompt(const Service & service, Ask & ask, const std::string & text);

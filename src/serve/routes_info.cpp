@@ -49,6 +49,9 @@ OrderedJson props_json(const Service & service) {
                  { "top_k", s.top_k },
                  { "top_p", s.top_p },
                  { "min_p", s.min_p },
+                 { "repeat_penalty", s.repeat_penalty },
+                 { "presence_penalty", s.presence_penalty },
+                 { "frequency_penalty", s.frequency_penalty },
                  { "n_predict", service.options.defaults.n_predict } } },
              { "build", PENELOPE_VERSION } };
 }

@@ -16,6 +16,7 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
     ask.job->n_answers = 1;
     refuse_fields(fields, { "previous_response_id", "background", "conversation" });
     read_token_limit(ask, fields, { "max_output_tokens" });
+    read_constraint(ask, fields, request.body);
     std::vector<ChatMessage> messages;
     if (const auto instructions = fields.text("instructions")) {
         messages.push_back({ "system", *instructions });

@@ -11,11 +11,7 @@ void answer_chat(Service & service, const httplib::Request & request, httplib::R
     const Json   body = parse_body(request.body);
     const Fields fields(body);
     Ask          ask = read_ask(service, fields);
-    if (const auto format = fields.object("response_format")) {
-        if (format->text("type").value_or("text") != "text") {
-            fields.fail("response_format", "only text is supported");
-        }
-    }
+    read_constraint(ask, fields, request.body);
     read_token_limit(ask, fields, { "max_completion_tokens", "max_tokens" });
     if (fields.boolean("logprobs").value_or(false)) {
         ask.job->generate.n_logprobs = int(fields.integer("top_logprobs", 0, kMostLogprobs).value_or(0));
@@ -30,6 +26,7 @@ void answer_text(Service & service, const httplib::Request & request, httplib::R
     const Fields fields(body);
     Ask          ask = read_ask(service, fields);
     refuse_fields(fields, { "echo", "suffix" });
+    read_constraint(ask, fields, request.body);
     read_token_limit(ask, fields, { "max_tokens", "n_predict" });
     if (const auto n = fields.integer("logprobs", 0, kMostLogprobs)) {
         ask.job->generate.n_logprobs = int(*n);

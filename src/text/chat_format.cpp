@@ -1,6 +1,7 @@
 #include "text/chat_format.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "text/reasoning.h"
 #include "text/regex.h"
 #include "text/utf8.h"
@@ -30,9 +31,10 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 [[noreturn]] void refuse(const std::string & why) {
-    throw Error(
-        ErrorKind::unsupported, "chat template: " + why,
-        "only templates of the ChatML and Llama 3 families are supported; use --raw to write the prompt yourself");
+    throw Error(ErrorKind::unsupported, "chat template: " + why,
+                "only templates of the ChatML and Llama 3 families are supported; name one with --chat-template, or "
+                "use --raw to "
+                "write the prompt yourself");
 }
 
 bool matches(const Regex & regex, std::string_view text) {
@@ -241,10 +243,31 @@ bool ChatFormat::thinks() const {
     return drops_reasoning || suffix_without_thinking || contains(generation_suffix, think_begin);
 }
 
+const char * chat_family_name(ChatFamily family) {
+    switch (family) {
+        case ChatFamily::chatml: return "chatml";
+        case ChatFamily::llama3: return "llama3";
+    }
+    return "";
+}
+
+ChatFormat named_chat_format(std::string_view name) {
+    ChatFormat format;
+    for (const ChatFamily family : { ChatFamily::chatml, ChatFamily::llama3 }) {
+        if (name == chat_family_name(family)) {
+            format.family   = family;
+            format.with_bos = format.trims = family == ChatFamily::llama3;
+            return format;
+        }
+    }
+    throw Error(ErrorKind::usage, "chat template " + in_quotes(name) + ": not a name we know",
+                "use auto, none, chatml or llama3");
+}
+
 ChatFormat recognise_chat_format(std::string_view template_text) {
     if (template_text.empty()) {
         throw Error(ErrorKind::unsupported, "chat template: the model has none",
-                    "use --raw to write the prompt yourself");
+                    "name one with --chat-template, or use --raw to write the prompt yourself");
     }
     std::string valid;
     append_valid_utf8(valid, template_text);

@@ -33,4 +33,8 @@ struct ChatFormat {
 // Throws Error(unsupported), with a hint that names --raw, for any template but those of the two families.
 ChatFormat recognise_chat_format(std::string_view jinja);
 
+// The plain form of a family by the name people know it under, "chatml" or "llama3", and back.
+ChatFormat   named_chat_format(std::string_view name); // throws Error(usage) for another name
+const char * chat_family_name(ChatFamily family);
+
 } // namespace penelope

@@ -145,6 +145,19 @@ int ChatTemplate::n_generation_prompt() const {
     return int(ids_of(prompt).size());
 }
 
+ChatTemplate::ChatTemplate(Tokenizer tokenizer, ChatFormat format)
+    : tokenizer_(std::move(tokenizer)), format_(std::move(format)), generation_suffix_(format_.generation_suffix) {
+    const Markers markers = markers_of(format_.family);
+    for (const std::string & token : { markers.open, markers.role_end, markers.end }) {
+        if (!token.empty() && !tokenizer_.find_token(token)) {
+            throw Error(ErrorKind::usage,
+                        std::string("chat template ") + chat_family_name(format_.family) +
+                            ": the vocabulary of this model has no " + token,
+                        "the model was not made for it; use another, or --raw");
+        }
+    }
+}
+
 void ChatTemplate::add_turn(Segments & out, const std::string & role, const std::string & content) const {
     const Markers markers = markers_of(format_.family);
     if (markers.role_end.empty()) {
@@ -253,6 +266,10 @@ std::vector<int32_t> ChatTemplate::encode_turn(const std::vector<ChatMessage> & 
 
 std::optional<int32_t> ChatTemplate::end_of_turn() const {
     return tokenizer_.find_token(markers_of(format_.family).end);
+}
+
+std::string ChatTemplate::start_of_turn() const {
+    return markers_of(format_.family).open;
 }
 
 } // namespace penelope

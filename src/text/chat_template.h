@@ -34,6 +34,8 @@ class ChatTemplate {
 
     // The same template told otherwise.
     ChatTemplate with(Thinking thinking) const { return ChatTemplate(tokenizer_, thinking); }
+    // Another than the model's own. Throws Error(usage) if the vocabulary lacks its control tokens.
+    ChatTemplate(Tokenizer tokenizer, ChatFormat format);
 
     const ChatFormat & format() const { return format_; }
 
@@ -57,6 +59,7 @@ class ChatTemplate {
 
     // The token that ends a turn, if the vocabulary has it. It is among the tokenizer's end_of_generation().
     std::optional<int32_t> end_of_turn() const;
+    std::string            start_of_turn() const; // the control token a turn begins with
 
   private:
     // Text of the template's own, in which control tokens are such, or text of others. The two meet at control tokens

@@ -40,6 +40,29 @@ Utf8Unit next_utf8_unit(std::string_view text, size_t pos) {
     return { size, Utf8State::whole };
 }
 
+std::string utf8_text(uint32_t code_point) {
+    const auto last = [&](int shift) { return char(0x80 | (code_point >> shift & 0x3F)); };
+    if (code_point < 0x80) {
+        return { char(code_point) };
+    }
+    if (code_point < 0x800) {
+        return { char(0xC0 | code_point >> 6), last(0) };
+    }
+    if (code_point < 0x10000) {
+        return { char(0xE0 | code_point >> 12), last(6), last(0) };
+    }
+    return { char(0xF0 | code_point >> 18), last(12), last(6), last(0) };
+}
+
+uint32_t code_point(std::string_view character) {
+    const auto byte  = [&](size_t i) { return uint32_t(static_cast<unsigned char>(character[i])); };
+    uint32_t   value = character.size() == 1 ? byte(0) : byte(0) & (0xFFu >> (character.size() + 1));
+    for (size_t i = 1; i < character.size(); i++) {
+        value = value << 6 | (byte(i) & 0x3F);
+    }
+    return value;
+}
+
 size_t valid_utf8_prefix(std::string_view text) {
     constexpr uint64_t high_bits = 0x8080808080808080ull;
     size_t             pos       = 0;

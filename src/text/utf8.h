@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,10 @@ struct Utf8Unit {
 
 // The unit that starts at text[pos]; pos < text.size().
 Utf8Unit next_utf8_unit(std::string_view text, size_t pos);
+
+// The bytes of a code point that is no surrogate, and the code point of one whole character.
+std::string utf8_text(uint32_t code_point);
+uint32_t    code_point(std::string_view character);
 
 // The length of the longest prefix of whole characters.
 size_t valid_utf8_prefix(std::string_view text);

@@ -1,0 +1,131 @@
+#include "grammar/automaton.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+constexpr Symbol kEnd        = std::numeric_limits<Symbol>::max(); // of an alternative
+constexpr size_t kMostStacks = 4096;
+
+} // namespace
+
+Automaton::Automaton(std::shared_ptr<const Grammar> grammar) : grammar_(std::move(grammar)) {
+    for (const std::vector<Sequence> & rule : grammar_->rules) {
+        alternatives_.emplace_back();
+        for (const Sequence & alternative : rule) {
+            alternatives_.back().push_back(int(code_.size()));
+            code_.insert(code_.end(), alternative.begin(), alternative.end());
+            code_.push_back(kEnd);
+        }
+    }
+    std::map<std::vector<bool>, uint8_t> groups; // by the sets a byte is in
+    for (size_t byte = 0; byte < 256; byte++) {
+        std::vector<bool> in;
+        for (const ByteSet & set : grammar_->sets) {
+            in.push_back(set.test(byte));
+        }
+        const auto [place, is_new] = groups.emplace(std::move(in), uint8_t(groups.size()));
+        if (is_new) {
+            byte_of_.push_back(static_cast<unsigned char>(byte));
+        }
+        group_of_[byte] = place->second;
+    }
+    std::vector<Frame> open;
+    for (const int place : alternatives_[size_t(grammar_->root)]) {
+        open.push_back({ place, none });
+    }
+    start_ = state_of(std::move(open));
+}
+
+int Automaton::frame(int place, int below) {
+    const uint64_t key         = uint64_t(uint32_t(place)) << 32 | uint32_t(below);
+    const auto [found, is_new] = frame_ids_.emplace(key, int(frames_.size()));
+    if (is_new) {
+        frames_.push_back({ place, below });
+    }
+    return found->second;
+}
+
+// Opens rules until every stack stands at a set of bytes.
+int Automaton::state_of(std::vector<Frame> open) {
+    State         state;
+    std::set<int> seen;
+    while (!open.empty()) {
+        const Frame  top    = open.back();
+        const Symbol symbol = code_[size_t(top.place)];
+        open.pop_back();
+        if (symbol == kEnd && top.below == none) {
+            state.accepts = true;
+            continue;
+        }
+        if (symbol == kEnd) {
+            open.push_back(frames_[size_t(top.below)]);
+            continue;
+        }
+        const int id = frame(top.place, top.below);
+        if (!seen.insert(id).second) {
+            continue;
+        }
+        if (seen.size() > kMostStacks) {
+            throw Error(ErrorKind::unsupported, "grammar: one text can be read in too many ways",
+                        "make its alternatives differ earlier");
+        }
+        if (symbol < 0) {
+            state.stacks.push_back(id);
+            continue;
+        }
+        // After the last symbol of an alternative there is nothing to come back for.
+        const int after = code_[size_t(top.place) + 1] == kEnd ? top.below : frame(top.place + 1, top.below);
+        for (const int place : alternatives_[size_t(symbol)]) {
+            open.push_back({ place, after });
+        }
+    }
+    if (state.stacks.empty() && !state.accepts) {
+        return dead;
+    }
+    std::sort(state.stacks.begin(), state.stacks.end());
+    const auto [found, is_new] = state_ids_.emplace(std::pair(state.stacks, state.accepts), int(states_.size()));
+    if (is_new) {
+        state.next.assign(byte_of_.size(), unknown);
+        states_.push_back(std::move(state));
+    }
+    return found->second;
+}
+
+int Automaton::take(int state, int group) {
+    std::vector<Frame> open;
+    for (const int id : states_[size_t(state)].stacks) {
+        const Frame top = frames_[size_t(id)];
+        if (grammar_->sets[size_t(~code_[size_t(top.place)])].test(byte_of_[size_t(group)])) {
+            open.push_back({ top.place + 1, top.below });
+        }
+    }
+    return state_of(std::move(open));
+}
+
+int Automaton::next(int state, unsigned char byte) {
+    if (state == dead) {
+        return dead;
+    }
+    const int group = group_of_[byte];
+    if (states_[size_t(state)].next[size_t(group)] == unknown) {
+        const int to                               = take(state, group);
+        states_[size_t(state)].next[size_t(group)] = to;
+    }
+    return states_[size_t(state)].next[size_t(group)];
+}
+
+int Automaton::next(int state, std::string_view text) {
+    for (size_t i = 0; i < text.size() && state != dead; i++) {
+        state = next(state, static_cast<unsigned char>(text[i]));
+    }
+    return state;
+}
+
+} // namespace penelope

@@ -1,0 +1,94 @@
+#include "grammar/gbnf.h"
+#include "grammar/json_schema.h"
+#include "serve/ask.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr size_t kLongestGrammar = 65536;
+
+// A place in a request that may hold a form of the answer, as a path of names.
+struct FormPlace {
+    const char * path;        // of an object with "type"
+    const char * schema_path; // of its schema
+};
+constexpr FormPlace kFormPlaces[] = {
+    { "/response_format", "/response_format/json_schema/schema" }, // OpenAI's chat
+    { "/response_format", "/response_format/schema" },             // as some clients of llama.cpp write it
+    { "/text/format", "/text/format/schema" },                     // OpenAI's Responses
+};
+
+std::string name_of(std::string path) {
+    for (char & c : path) {
+        c = c == '/' ? '.' : c;
+    }
+    return path.substr(1);
+}
+
+// Turns what is wrong with a schema or grammar into the answer to the request.
+template <typename Make> void set_grammar(Ask & ask, const std::string & field, const Make & make) {
+    if (ask.job->generate.grammar) {
+        throw RequestError(400, field + ": more than one schema or grammar", field);
+    }
+    try {
+        ask.job->generate.grammar = std::make_shared<const Grammar>(make());
+    } catch (const Error & error) {
+        throw RequestError(400, field + ": " + error.message(), field);
+    }
+}
+
+} // namespace
+
+void read_constraint(Ask & ask, const Fields & fields, const std::string & body) {
+    const bool asked =
+        fields.has("response_format") || fields.has("text") || fields.has("json_schema") || fields.has("grammar");
+    if (!asked) {
+        return;
+    }
+    const OrderedJson request = OrderedJson::parse(body);
+    const auto        find    = [&](const std::string & path) {
+        const OrderedJson::json_pointer place(path);
+        return request.contains(place) ? request.at(place) : OrderedJson();
+    };
+    std::string form;
+    for (const FormPlace & place : kFormPlaces) {
+        const OrderedJson object = find(place.path), schema = find(place.schema_path);
+        if (!object.is_object() && !object.is_null()) {
+            throw RequestError(400, name_of(place.path) + ": expected an object", name_of(place.path));
+        }
+        if (object.is_null()) {
+            continue;
+        }
+        const OrderedJson type = object.value("type", OrderedJson("text"));
+        if (type != "text" && type != "json_object" && type != "json_schema") {
+            throw RequestError(400, name_of(place.path) + ".type: expected text, json_object or json_schema",
+                               name_of(place.path));
+        }
+        if (type != "text" && !schema.is_null()) {
+            set_grammar(ask, name_of(place.schema_path), [&] { return json_schema_grammar(schema); });
+            form.clear();
+            break;
+        }
+        form = type == "text" ? "" : type.get<std::string>();
+    }
+    if (form == "json_schema") {
+        throw RequestError(400, "response_format: its schema is missing", "response_format");
+    }
+    if (form == "json_object") {
+        set_grammar(ask, "response_format", [] { return json_object_grammar(); });
+    }
+    if (fields.has("json_schema")) {
+        set_grammar(ask, "json_schema", [&] { return json_schema_grammar(find("/json_schema")); });
+    }
+    if (const auto grammar = fields.text("grammar")) {
+        if (grammar->size() > kLongestGrammar) {
+            fields.fail("grammar", "longer than " + std::to_string(kLongestGrammar) + " bytes");
+        }
+        if (!grammar->empty()) {
+            set_grammar(ask, "grammar", [&] { return parse_gbnf(*grammar); });
+        }
+    }
+}
+
+} // namespace penelope
