@@ -130,7 +130,7 @@ def main():
         for run in range(options.runs + 1):
             one, two = theirs(tools, model, options.threads, options.prompt, options.gen), ours(options.penelope, model, options.threads, options.prompt, options.gen)
             first_a = measured([tools / "llama-simple", "-m", model, "-n", 1, "The capital of France is"])[1]
-            first_b = measured([options.penelope, "run", "-m", model, "-n", 1, "-t", options.threads, "-p", "The capital of France is"])[1]
+            first_b = measured([options.penelope, "run", "-m", model, "-n", 1, "-t", options.threads, "--raw", "-p", "The capital of France is"])[1]
             if run > 0:  # the first round only warms the page cache
                 a.append(one), b.append(two), start_a.append(first_a), start_b.append(first_b)
         median = lambda rows, key: statistics.median(row[key] for row in rows)

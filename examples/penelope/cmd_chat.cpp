@@ -1,5 +1,6 @@
 // penelope chat: messages from a terminal or a pipe, answers as they come.
 #include "answer_output.h"
+#include "chat_history.h"
 #include "commands.h"
 #include "conversation.h"
 #include "interrupt.h"
@@ -7,10 +8,12 @@
 #include "model_setup.h"
 #include "output.h"
 #include "watch.h"
+#include "word_wrap.h"
 
 #include "base/atomic_file.h"
 #include "base/format.h"
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
 
@@ -20,17 +23,29 @@ namespace {
 
 constexpr int exit_interrupted = 130;
 
-constexpr const char * chat_help =
-    "/help               this list\n"
-    "/steps N            latent steps, or auto; the same as /set K N\n"
-    "/watch              show or hide what every latent step says\n"
-    "/set K N            latent steps          /set temp T    temperature, 0 is greedy\n"
-    "/set seed S         seed of the sampler   /set n N       new tokens at most, -1 no limit\n"
-    "/regen              answer the last message again\n"
-    "/clear              forget the conversation\n"
-    "/stats              cost of the last answer, settings, memory\n"
-    "/save [--force] F   write the conversation to a file, one JSON object a line\n"
-    "/exit               leave, as Ctrl-D does\n"
+constexpr float chat_temperature = 0.7f; // where messages go through a chat template
+
+struct ChatCommand {
+    const char * usage;
+    const char * meaning;
+};
+
+constexpr ChatCommand chat_commands[] = {
+    { "/help", "this list" },
+    { "/steps N", "latent steps, or auto; the same as /set K N" },
+    { "/watch", "show or hide what every latent step says" },
+    { "/set K N", "latent steps" },
+    { "/set temp T", "temperature, 0 is greedy" },
+    { "/set seed S", "seed of the sampler" },
+    { "/set n N", "new tokens at most, -1 no limit" },
+    { "/regen", "answer the last message again" },
+    { "/clear", "forget the conversation" },
+    { "/stats", "cost of the last answer, settings, memory" },
+    { "/save [--force] F", "write the conversation to a file, one JSON object a line" },
+    { "/exit", "leave, as Ctrl-D does" },
+};
+
+constexpr const char * chat_keys =
     "Ctrl-C stops an answer; twice leaves. Several lines: paste them, end a line with \\, or put them between lines of "
     "\"\"\".\n"
     "A message that starts with / can be sent with a space before it.\n";
@@ -47,51 +62,92 @@ int one_number(const Options & options) {
 
 class Chat {
   public:
-    Chat(const Options & options, Terminal & terminal, Session & session)
-        : terminal_(terminal), session_(session),
-          generate_(generate_options(options, options.given("latent-steps") ? one_number(options) : -1)),
-          conversation_(session.engine(), options.text("system"), options.flag("raw"), thinking_option(options)),
-          json_(options.flag("json")), watch_(options.flag("watch")) {
-        check_sampling(generate_.sampling);
-        check_way(session.engine(), generate_.method, generate_.n_steps, options.flag("insist"));
-    }
+    Chat(Terminal & terminal, Session & session, const PromptWriter & writer, GenerateOptions generate, bool json,
+         bool watch)
+        : terminal_(terminal), session_(session), writer_(writer), generate_(std::move(generate)),
+          conversation_(writer, session.options().n_ctx, rows_for_an_answer(session, generate_)), json_(json),
+          watch_(watch) {}
 
-    int loop();
+    int loop(const std::string & history);
+    int ask_once(const std::string & message);
 
   private:
+    static int rows_for_an_answer(const Session & session, const GenerateOptions & generate) {
+        const int n_ctx = session.options().n_ctx;
+        return generate.n_predict >= 0 ? std::min(generate.n_predict, n_ctx / 2) : n_ctx / 4;
+    }
+
+    void ask(const std::string & message);
+    void fail(const Error & error);
+    void show_help();
     void command(const std::string & line); // sets done_ on /exit
     void set(const std::string & name, const std::string & value);
     void show_stats();
     void reply();
 
-    Terminal &      terminal_;
-    Session &       session_;
-    GenerateOptions generate_;
-    Conversation    conversation_;
-    Answer          last_;
-    bool            json_;
-    bool            watch_;
-    bool            done_     = false;
-    size_t          n_failed_ = 0;
+    Terminal &           terminal_;
+    Session &            session_;
+    const PromptWriter & writer_;
+    GenerateOptions      generate_;
+    Conversation         conversation_;
+    Answer               last_;
+    bool                 json_;
+    bool                 watch_;
+    bool                 said_full_ = false; // that turns leave the conversation
+    bool                 done_      = false;
+    size_t               n_failed_  = 0;
 };
+
+void Chat::fail(const Error & error) {
+    ++n_failed_;
+    if (json_) {
+        terminal_.line(dump_json(error_json(error)));
+    } else {
+        terminal_.error(error);
+    }
+}
+
+void Chat::ask(const std::string & message) {
+    conversation_.ask(message);
+    const bool fits = conversation_.prompt().size() < size_t(session_.options().n_ctx);
+    if (conversation_.n_left() > 0 && fits && !said_full_) {
+        said_full_ = true;
+        terminal_.warning(
+            "the context of " + std::to_string(session_.options().n_ctx) +
+            " rows is full: the oldest turns leave the conversation (-c N makes it larger, /clear empties it)");
+    }
+    reply();
+}
 
 // Generates and prints the answer to the last question. An error takes the question back.
 void Chat::reply() {
-    bool          ends_line = true;
+    WordWrap   wrap([this](std::string_view text) { terminal_.write(text); }, [this] { return terminal_.columns(); });
+    bool       ends_line = true;
+    const bool wraps     = terminal_.out_is_tty();
     TokenCallback on_token;
     if (!json_) {
         on_token = [&](std::string_view text, int32_t) {
-            if (!text.empty()) {
+            if (wraps) {
+                wrap.feed(text);
+            } else if (!text.empty()) {
                 terminal_.write(text);
-                ends_line = text.back() == '\n';
             }
+            ends_line = text.empty() ? ends_line : text.back() == '\n';
             return true;
         };
     }
     ThoughtAside thoughts(terminal_);
-    if (const ChatTemplate * chat = conversation_.chat_template()) {
+    if (const ChatTemplate * chat = writer_.chat()) {
         expect_reasoning(*chat, conversation_.prompt().size(), generate_);
     }
+    const auto end_line = [&](bool had_text) {
+        if (wraps) {
+            wrap.finish();
+        }
+        if ((!wraps && !ends_line) || !had_text) {
+            terminal_.write("\n");
+        }
+    };
     try {
         const InterruptWatch watch = watch_session(session_);
         StepWatch            steps(terminal_);
@@ -102,26 +158,21 @@ void Chat::reply() {
         steps.finish();
     } catch (const Error & error) {
         thoughts.finish();
-        if (!ends_line) {
-            terminal_.write("\n");
+        if (!json_) {
+            end_line(true);
         }
         if (error.kind == ErrorKind::io) {
             throw; // there is nobody left to talk to
         }
         conversation_.drop_question();
-        ++n_failed_;
-        if (json_) {
-            terminal_.line(dump_json(error_json(error)));
-        } else {
-            terminal_.error(error);
-        }
+        fail(error);
         return;
     }
     conversation_.answer(last_);
     if (json_) {
         terminal_.line(dump_json(answer_json(last_, session_.engine(), generate_.sampling.seed)));
-    } else if (!ends_line || last_.text.empty()) {
-        terminal_.write("\n");
+    } else {
+        end_line(!last_.text.empty());
     }
     if (terminal_.in_is_tty() || terminal_.verbose()) {
         terminal_.note(stats_line(last_));
@@ -159,7 +210,36 @@ void Chat::set(const std::string & name, const std::string & value) {
     throw UsageError("/set: '" + name + "' is not a setting", "/set K, temp, seed or n, followed by a value");
 }
 
+void Chat::show_help() {
+    OrderedJson rows = OrderedJson::array();
+    std::string text;
+    for (const ChatCommand & command : chat_commands) {
+        rows.push_back({ { "command", command.usage }, { "meaning", command.meaning } });
+        std::string usage = command.usage;
+        usage.resize(20, ' ');
+        text += usage + command.meaning + "\n";
+    }
+    if (json_) {
+        terminal_.line(dump_json(OrderedJson{ { "status", "ok" }, { "help", rows } }));
+    } else {
+        terminal_.write(text + chat_keys);
+    }
+}
+
 void Chat::show_stats() {
+    if (json_) {
+        OrderedJson stats = { { "status", "ok" },
+                              { "messages", conversation_.n_messages() },
+                              { "turns_left", conversation_.n_left() },
+                              { "n_ctx", session_.options().n_ctx },
+                              { "temp", generate_.sampling.temperature },
+                              { "seed", generate_.sampling.seed },
+                              { "n", generate_.n_predict },
+                              { "weight_bytes", session_.engine().weight_bytes() },
+                              { "cache_bytes", session_.memory_bytes() } };
+        terminal_.line(dump_json(stats));
+        return;
+    }
     std::ostringstream out;
     if (!last_.method.empty()) {
         out << stats_line(last_) << "\n";
@@ -186,10 +266,11 @@ void Chat::command(const std::string & line) {
     if (name == "/exit" || name == "/quit") {
         done_ = true;
     } else if (name == "/help") {
-        terminal_.write(chat_help);
+        show_help();
     } else if (name == "/clear") {
         conversation_.clear();
         session_.clear();
+        said_full_ = false;
         terminal_.note("forgotten");
     } else if (name == "/regen") {
         if (!conversation_.drop_answer()) {
@@ -223,13 +304,26 @@ void Chat::command(const std::string & line) {
     }
 }
 
-int Chat::loop() {
+int Chat::ask_once(const std::string & message) {
+    if (message.find_first_not_of(" \t\n") == std::string::npos) {
+        throw UsageError("--prompt: it is empty", "give the message, or leave -p out to talk");
+    }
+    ask(message);
+    return last_.finish_reason == FinishReason::cancelled ? interrupted_exit_code() : n_failed_ > 0 ? 1 : 0;
+}
+
+int Chat::loop(const std::string & history) {
     std::optional<InterruptHold> hold;
     if (terminal_.in_is_tty()) {
         hold.emplace(); // a press between two answers has to reach the editor
     }
-    LineEditor editor(terminal_, "> ",
-                      { "/help", "/exit", "/clear", "/regen", "/set", "/steps", "/watch", "/stats", "/save" });
+    std::vector<std::string> names;
+    for (const ChatCommand & command : chat_commands) {
+        const std::string usage = command.usage;
+        names.push_back(usage.substr(0, usage.find(' ')));
+    }
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    LineEditor editor(terminal_, "> ", names, ChatHistory(history));
     while (!done_) {
         std::string      message;
         const ReadStatus status = editor.read(message);
@@ -247,35 +341,59 @@ int Chat::loop() {
         if (message.find_first_not_of(" \t\n") == std::string::npos) {
             continue;
         }
-        if (message[0] != '/') {
-            conversation_.ask(message);
-            reply();
-            continue;
-        }
         try {
-            command(message);
+            if (message[0] != '/') {
+                ask(message);
+            } else {
+                command(message);
+            }
         } catch (const Error & error) {
             if (error.kind == ErrorKind::io && message.compare(0, 5, "/save") != 0) {
                 throw;
             }
-            ++n_failed_;
-            terminal_.error(error);
+            fail(error);
+        }
+        if (!terminal_.in_is_tty() && last_.finish_reason == FinishReason::cancelled) {
+            return interrupted_exit_code(); // a script that is stopped does not want the next answer
         }
     }
     // A script wants to know; a person has seen it.
     return n_failed_ > 0 && !terminal_.in_is_tty() ? 1 : 0;
 }
 
+// What a conversation needs: a template, or files that say how they are asked, or the user's word.
+void check_conversation(const PromptWriter & writer) {
+    if (writer.no_template()) {
+        throw Error(*writer.no_template());
+    }
+}
+
 } // namespace
 
 int cmd_chat(const Options & options, Terminal & terminal) {
+    const PromptChoice choice   = prompt_choice(options);
+    const int          n_steps  = options.given("latent-steps") ? one_number(options) : -1;
+    GenerateOptions    generate = generate_options(options, n_steps);
+    check_sampling(generate.sampling);
     const std::shared_ptr<const Engine> engine = load_engine(options, terminal);
-    Session                             session(engine, session_options(options, 1));
-    Chat                                chat(options, terminal, session);
+    check_way(*engine, generate.method, n_steps, options.flag("insist"));
+    const PromptWriter writer(*engine, choice);
+    check_conversation(writer);
+    terminal.note(writer.description());
+    if (!options.given("temp") && writer.chat() != nullptr) {
+        generate.sampling.temperature = chat_temperature;
+    }
+    use_utf8_locale();
+    Session session(engine, session_options(options, 1));
+    Chat    chat(terminal, session, writer, std::move(generate), options.flag("json"), options.flag("watch"));
+    if (options.given("prompt")) {
+        return chat.ask_once(options.text("prompt"));
+    }
     if (terminal.in_is_tty()) {
         terminal.note("/help lists the commands, Ctrl-D leaves");
     }
-    return chat.loop();
+    const std::string history = options.text("history");
+    return chat.loop(history == "none" ? "" : history.empty() ? ChatHistory::default_path() : history);
 }
 
 } // namespace penelope

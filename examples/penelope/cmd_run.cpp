@@ -19,16 +19,18 @@ namespace {
 constexpr size_t group_size = 8; // questions packed into one graph
 
 struct Run {
-    const Options & options;
-    Terminal &      terminal;
-    Session &       session;
-    bool            json;
-    bool            raw;
-    bool            watch;
+    const Options &   options;
+    Terminal &        terminal;
+    Session &         session;
+    PromptWriter &    writer;
+    InspectionFiles & files;
+    int               deepest; // latent steps of the inspection files
+    bool              json;
+    bool              watch;
 
-    std::vector<int32_t> tokens(const PromptInput & prompt) const {
-        return prompt_tokens(session.engine(), prompt.text, raw ? PromptForm::raw : PromptForm::templated);
-    }
+    std::vector<int32_t> tokens(const PromptInput & prompt) const { return writer.tokens(prompt.text); }
+
+    void inspect(const PromptInput & prompt) const { files.add(session, tokens(prompt), prompt.id, deepest); }
 };
 
 void stop_if_cancelled(const Answer & answer) {
@@ -59,8 +61,11 @@ void run_single(const Run & run, const PromptInput & prompt, const GenerateOptio
         };
     }
     StepWatch    steps(run.terminal);
-    const Answer answer = run.session.generate(run.tokens(prompt), generate, steps.before(on_token),
-                                               run.watch ? steps.callback() : StepCallback());
+    ThoughtAside thoughts(run.terminal);
+    const Answer answer = run.session.generate(run.tokens(prompt), generate, thoughts.before(steps.before(on_token)),
+                                               run.watch ? steps.callback() : StepCallback(),
+                                               run.json ? ReasoningCallback() : thoughts.callback());
+    thoughts.finish();
     steps.finish();
     if (!run.json && (!ends_line || answer.text.empty())) {
         run.terminal.write("\n");
@@ -87,37 +92,52 @@ void run_sweep(const Run & run, const PromptInput & prompt, const std::vector<in
     }
 }
 
+void print_failure(const Run & run, const PromptInput & prompt, const Error & error) {
+    OrderedJson object;
+    object["id"] = prompt.id;
+    object.update(error_json(error));
+    run.terminal.line(dump_json(object));
+}
+
 // Answers prompts[first, last) side by side. Returns how many failed; each failure is an object of its own.
 size_t run_group(const Run & run, const std::vector<PromptInput> & prompts, size_t first, size_t last,
                  const std::vector<int> & steps, const GenerateOptions & generate) {
+    const PromptInput & head = prompts[first];
+    if (last - first == 1 && head.wrong) {
+        print_failure(run, head, *head.wrong);
+        return 1;
+    }
     try {
         if (steps.size() > 1) {
-            run_sweep(run, prompts[first], steps, generate);
+            run_sweep(run, head, steps, generate);
+            run.inspect(head);
             return 0;
         }
         std::vector<std::vector<int32_t>> tokens;
-        for (size_t i = first; i < last; ++i) {
+        for (size_t i = first; i < last && !prompts[i].wrong; ++i) {
             tokens.push_back(run.tokens(prompts[i]));
         }
-        const std::vector<Answer> answers = run.session.generate_batch(tokens, generate);
-        for (size_t i = first; i < last; ++i) {
-            stop_if_cancelled(answers[i - first]);
-            print_json(run, answers[i - first], generate.sampling.seed, prompts[i].id);
+        if (tokens.size() == last - first) {
+            const std::vector<Answer> answers = run.session.generate_batch(tokens, generate);
+            for (size_t i = first; i < last; ++i) {
+                stop_if_cancelled(answers[i - first]);
+                print_json(run, answers[i - first], generate.sampling.seed, prompts[i].id);
+            }
+            for (size_t i = first; i < last; ++i) {
+                run.inspect(prompts[i]);
+            }
+            return 0;
         }
-        return 0;
     } catch (const Error & error) {
         if (error.kind != ErrorKind::usage) {
             throw;
         }
         if (last - first == 1) {
-            OrderedJson object;
-            object["id"] = prompts[first].id;
-            object.update(error_json(error));
-            run.terminal.line(dump_json(object));
+            print_failure(run, head, error);
             return 1;
         }
     }
-    // One question of the group does not fit: ask them one by one to find it and to answer the others.
+    // One question of the group does not fit or is none: ask them one by one to find it and to answer the others.
     size_t n_failed = 0;
     for (size_t i = first; i < last; ++i) {
         n_failed += run_group(run, prompts, i, i + 1, steps, generate);
@@ -125,18 +145,23 @@ size_t run_group(const Run & run, const std::vector<PromptInput> & prompts, size
     return n_failed;
 }
 
-int run_batch(const Run & run, const std::vector<PromptInput> & prompts, const std::vector<int> & steps,
+int run_batch(const Run & run, PromptSource & source, const std::vector<int> & steps,
               const GenerateOptions & generate) {
     const size_t group    = steps.size() > 1 ? 1 : group_size;
-    size_t       n_failed = 0;
-    for (size_t first = 0; first < prompts.size(); first += group) {
-        const size_t last = std::min(prompts.size(), first + group);
-        n_failed += run_group(run, prompts, first, last, steps, generate);
-        run.terminal.progress(std::to_string(last) + " of " + std::to_string(prompts.size()) + " questions");
+    size_t       n_failed = 0, n_done = 0;
+    while (true) {
+        const std::vector<PromptInput> prompts = source.next(group);
+        if (prompts.empty()) {
+            break;
+        }
+        n_failed += run_group(run, prompts, 0, prompts.size(), steps, generate);
+        n_done += prompts.size();
+        run.terminal.progress(std::to_string(n_done) +
+                              (source.total() ? " of " + std::to_string(*source.total()) : "") + " questions");
     }
     run.terminal.progress("");
     if (n_failed > 0) {
-        run.terminal.warning(std::to_string(n_failed) + " of " + std::to_string(prompts.size()) +
+        run.terminal.warning(std::to_string(n_failed) + " of " + std::to_string(n_done) +
                              " questions failed, see \"status\" in their lines");
     }
     return n_failed > 0 ? 1 : 0;
@@ -146,12 +171,13 @@ int run_batch(const Run & run, const std::vector<PromptInput> & prompts, const s
 
 int cmd_run(const Options & options, Terminal & terminal) {
     options.required("model");
-    const std::vector<PromptInput> prompts = read_prompts(options, terminal);
-    const bool                     batch   = options.given("batch");
-    std::vector<int>               steps   = options.steps("latent-steps");
+    const PromptChoice choice = prompt_choice(options);
+    PromptSource       source(options, terminal);
+    const bool         batch = options.given("batch");
+    std::vector<int>   steps = options.steps("latent-steps");
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-    const GenerateOptions generate = generate_options(options, steps.size() == 1 ? steps[0] : -1);
+    GenerateOptions generate = generate_options(options, steps.size() == 1 ? steps[0] : -1);
     check_sampling(generate.sampling);
     if (options.flag("watch") && (batch || steps.size() > 1)) {
         throw UsageError("--watch: shows one answer at a time", "leave --batch out and give -K one number");
@@ -164,21 +190,30 @@ int cmd_run(const Options & options, Terminal & terminal) {
     const int                           deepest = steps.empty() ? -1 : steps.back();
     check_way(*engine, generate.method, deepest, options.flag("insist"));
     files.check(*engine);
-    const size_t         n_streams = batch && steps.size() <= 1 ? std::min(group_size, prompts.size()) : 1;
-    Session              session(engine, session_options(options, static_cast<int>(n_streams)));
+    PromptWriter writer    = prompt_writer(*engine, choice, terminal);
+    const size_t n_streams = batch && steps.size() <= 1 ? std::min(group_size, source.total().value_or(group_size)) : 1;
+    Session      session(engine, session_options(options, static_cast<int>(n_streams)));
     const InterruptWatch watch = watch_session(session);
+    if (writer.chat() != nullptr) {
+        generate.reasoning = writer.chat()->reasoning_start();
+    }
 
-    const Run run{ options, terminal, session, options.flag("json"), options.flag("raw"), options.flag("watch") };
+    const Run run{ options, terminal, session, writer, files, deepest, options.flag("json"), options.flag("watch") };
     int       code = 0;
     if (batch) {
-        code = run_batch(run, prompts, steps, generate);
-    } else if (steps.size() > 1) {
-        run_sweep(run, prompts[0], steps, generate);
+        code = run_batch(run, source, steps, generate);
     } else {
-        run_single(run, prompts[0], generate);
-    }
-    for (const PromptInput & prompt : prompts) {
-        files.add(session, run.tokens(prompt), prompt.id, deepest);
+        const PromptInput prompt = source.next(1).front();
+        if (writer.looks_templated(prompt.text)) {
+            terminal.warning(
+                "prompt: it has the marks of a chat template and goes through one once more; --raw takes it as it is");
+        }
+        if (steps.size() > 1) {
+            run_sweep(run, prompt, steps, generate);
+        } else {
+            run_single(run, prompt, generate);
+        }
+        run.inspect(prompt);
     }
     files.finish();
     return code;

@@ -22,19 +22,23 @@ const std::vector<Command> & command_table() {
           "-m BASE [--sidecar FILE] [options] [-p TEXT | -f FILE | --batch FILE.jsonl | < TEXT]",
           "The answer goes to stdout as it is made, everything else to stderr. With a sidecar the prompt is put into "
           "its\n"
-          "template and thought about in K latent steps; without one the text is continued as it is.\n",
+          "template and thought about in K latent steps. Without one it goes through the chat template of an instruct "
+          "model,\n"
+          "or is continued as it is.\n",
           "penelope run -m base.gguf -p \"The capital of France is\" -n 16\n"
+          "penelope run -m instruct.gguf -p \"Who wrote Faust?\" --json-schema '{\"type\": \"string\"}'\n"
           "penelope run -m base.gguf --sidecar listops.gguf -K 5 -p \"Evaluate: [MAX 3 [MIN 4 7] 2]\"\n"
           "penelope run -m base.gguf --sidecar listops.gguf --batch test.jsonl > answers.jsonl\n",
           cmd_run },
-        { "chat", "Talk to a model", "-m BASE [--sidecar FILE] [options]",
+        { "chat", "Talk to a model", "-m BASE [--sidecar FILE] [options] [-p TEXT]",
           "Without a sidecar the model sees the whole conversation in its own chat template; with one, or with --raw, "
           "every\n"
           "message is a question by itself. Ctrl-C stops an answer, twice leaves; Ctrl-D leaves. /help lists the "
           "commands.\n"
-          "Reads lines from a pipe as well.\n",
+          "When the context is full the oldest turns leave. Reads lines from a pipe as well.\n",
           "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -sys \"You are brief.\"\n"
-          "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n",
+          "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n"
+          "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -p \"What is the capital of France?\"\n",
           cmd_chat },
         { "serve", "Answer over HTTP, as OpenAI's API does",
           "[-m BASE [--sidecar FILE]] [--host 127.0.0.1] [--port 8080] [--slots N] [--api-key KEY]",

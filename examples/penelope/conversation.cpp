@@ -1,49 +1,50 @@
 #include "conversation.h"
 
 #include "base/json.h"
-#include "infer/prompt.h"
-#include "text/prompt_template.h"
-#include "text/wording.h"
 
 namespace penelope {
 
-Conversation::Conversation(const Engine & engine, std::string system, bool raw, Thinking thinking)
-    : engine_(engine), system_(std::move(system)), raw_(raw) {
-    if (!raw && (engine.wording() == nullptr || engine.wording()->prompt_template == chat_prompt_template)) {
-        template_.emplace(engine.tokenizer(), thinking);
-    } else if (thinking == Thinking::on) {
-        throw Error(ErrorKind::usage, "--reasoning on: nothing goes through a chat template here",
-                    raw ? "leave --raw out" : "the sidecar has a prompt of its own; leave --reasoning out");
-    }
-}
+Conversation::Conversation(const PromptWriter & writer, int n_ctx, int n_free)
+    : writer_(writer), n_ctx_(size_t(n_ctx)), n_free_(size_t(n_free)) {}
 
-std::vector<ChatMessage> Conversation::messages(const std::string & question) const {
-    std::vector<ChatMessage> all;
-    if (!system_.empty()) {
-        all.push_back({ "system", system_ });
+// The system message, the turns from `first` on and the question, read anew.
+std::vector<int32_t> Conversation::encode_from(size_t first, const std::string & question) const {
+    std::vector<ChatMessage> messages;
+    if (!writer_.system().empty()) {
+        messages.push_back({ "system", writer_.system() });
     }
-    for (const Turn & turn : turns_) {
-        all.push_back({ "user", turn.question });
-        all.push_back({ "assistant", turn.answer->text });
+    for (size_t i = first; i < turns_.size(); ++i) {
+        messages.push_back({ "user", turns_[i].question });
+        messages.push_back({ "assistant", turns_[i].answer->text });
     }
-    all.push_back({ "user", question });
-    return all;
+    messages.push_back({ "user", question });
+    return writer_.chat()->encode(messages);
 }
 
 void Conversation::ask(const std::string & text) {
     Turn turn;
     turn.question = text;
-    if (!template_) {
-        turn.prompt = prompt_tokens(engine_, text, raw_ ? PromptForm::raw : PromptForm::templated);
-    } else if (turns_.empty() || template_->rewrites_answer(turns_.back().answer->n_reasoning > 0)) {
-        turn.prompt = template_->encode(messages(text));
+    if (writer_.chat() == nullptr || turns_.empty()) {
+        turn.prompt = writer_.tokens(text);
+        turns_.push_back(std::move(turn));
+        return;
+    }
+    const Turn & before = turns_.back();
+    turn.first          = before.first;
+    if (writer_.chat()->rewrites_answer(before.answer->n_reasoning > 0)) {
+        turn.prompt = encode_from(turn.first, text);
     } else {
         // The answer's own tokens go on, not a new reading of its text: they are what the cache holds.
-        const Turn & before = turns_.back();
-        turn.prompt         = before.prompt;
+        turn.prompt = before.prompt;
         turn.prompt.insert(turn.prompt.end(), before.answer->tokens.begin(), before.answer->tokens.end());
-        const std::vector<int32_t> next = template_->encode_turn({ { "user", text } }, before.answer->tokens);
+        const std::vector<int32_t> next = writer_.chat()->encode_turn({ { "user", text } }, before.answer->tokens);
         turn.prompt.insert(turn.prompt.end(), next.begin(), next.end());
+    }
+    if (turn.prompt.size() + n_free_ > n_ctx_) {
+        // To half of the context, so that it is some turns until everything has to be read again.
+        do {
+            turn.prompt = encode_from(++turn.first, text);
+        } while (turn.first < turns_.size() && turn.prompt.size() > n_ctx_ / 2);
     }
     turns_.push_back(std::move(turn));
 }
@@ -68,14 +69,18 @@ void Conversation::clear() {
     turns_.clear();
 }
 
+size_t Conversation::n_left() const {
+    return turns_.empty() ? 0 : turns_.back().first;
+}
+
 size_t Conversation::n_messages() const {
     return 2 * turns_.size();
 }
 
 std::string Conversation::transcript() const {
     std::string out;
-    if (!system_.empty() && template_) {
-        out += dump_json(OrderedJson{ { "role", "system" }, { "content", system_ } }) + "\n";
+    if (!writer_.system().empty()) {
+        out += dump_json(OrderedJson{ { "role", "system" }, { "content", writer_.system() } }) + "\n";
     }
     for (const Turn & turn : turns_) {
         const Answer & answer = *turn.answer;

@@ -1,11 +1,11 @@
 // What was said in a chat, and the prompt that asks for the next answer.
 //
-// Without a sidecar the whole conversation goes through the model's chat template (the session computes only what is
-// new). With a sidecar, or raw, every message stands alone.
+// Through a chat template the model sees the conversation (the session computes only what is new). When that no longer fits the
+// context, the oldest turns leave it. Without one every message stands alone.
 #pragma once
 
+#include "infer/prompt.h"
 #include "infer/session.h"
-#include "text/chat_template.h"
 
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ namespace penelope {
 
 class Conversation {
   public:
-    // Throws Error(unsupported) when the model has no chat template that is understood.
-    Conversation(const Engine & engine, std::string system, bool raw, Thinking thinking = Thinking::automatic);
+    // n_ctx: rows of the context, of which n_free are kept for an answer.
+    Conversation(const PromptWriter & writer, int n_ctx, int n_free);
 
     void ask(const std::string & text);
     void answer(const Answer & answer); // to the last question
@@ -26,26 +26,24 @@ class Conversation {
 
     // Tokens that ask the last question.
     const std::vector<int32_t> & prompt() const { return turns_.back().prompt; }
-    // What the conversation goes through; null: messages stand alone.
-    const ChatTemplate * chat_template() const { return template_ ? &*template_ : nullptr; }
 
     size_t      n_messages() const;
+    size_t      n_left() const;     // turns the model no longer sees
     std::string transcript() const; // JSON Lines: {"role", "content"}, answers with K and the time they took
 
   private:
-    std::vector<ChatMessage> messages(const std::string & question) const; // all of it, then this
-
     struct Turn {
         std::string           question;
         std::vector<int32_t>  prompt;
+        size_t                first = 0; // the oldest turn in the prompt
         std::optional<Answer> answer;
     };
 
-    const Engine &              engine_;
-    std::string                 system_;
-    bool                        raw_;
-    std::optional<ChatTemplate> template_; // empty: messages stand alone
-    std::vector<Turn>           turns_;
+    std::vector<int32_t> encode_from(size_t first, const std::string & question) const;
+
+    const PromptWriter & writer_;
+    size_t               n_ctx_, n_free_;
+    std::vector<Turn>    turns_;
 };
 
 } // namespace penelope

@@ -3,12 +3,10 @@
 #include "interrupt.h"
 
 #include <histedit.h>
-#include <langinfo.h>
 #include <sys/select.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -19,19 +17,56 @@ namespace penelope {
 
 namespace {
 
-constexpr char escape_mark   = '\1'; // brackets what takes no room in a prompt
-constexpr int  history_limit = 1000;
+constexpr char escape_mark = '\1'; // brackets what takes no room in a prompt
 
 constexpr const char * paste_on  = "\033[?2004h"; // the terminal brackets pasted text from here on
 constexpr const char * paste_off = "\033[?2004l";
 
-// libedit edits wide characters and decodes them by the locale. Numbers stay in the C locale.
-void use_utf8_locale() {
-    std::setlocale(LC_CTYPE, "");
-    if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
-        std::setlocale(LC_CTYPE, "C.UTF-8");
-    }
+// Set by the signals that stop the program and let it go on.
+volatile std::sig_atomic_t stop_asked = 0, was_stopped = 0;
+
+void on_job_control(int signal_number) {
+    (signal_number == SIGTSTP ? stop_asked : was_stopped) = 1;
 }
+
+// While it lives, Ctrl-Z and the way back are only noted: the terminal has to be put right before the one and after the other.
+class JobControl {
+  public:
+    JobControl() {
+        struct sigaction action {};
+        sigemptyset(&action.sa_mask);
+        action.sa_handler = on_job_control;
+        sigaction(SIGTSTP, &action, &stop_before_);
+        sigaction(SIGCONT, &action, &go_on_before_);
+    }
+    ~JobControl() {
+        sigaction(SIGTSTP, &stop_before_, nullptr);
+        sigaction(SIGCONT, &go_on_before_, nullptr);
+    }
+    JobControl(const JobControl &)             = delete;
+    JobControl & operator=(const JobControl &) = delete;
+
+    // Stops the process as if there were no handler; returns when it goes on.
+    static void stop() {
+        struct sigaction plain {
+        }, ours{};
+        sigemptyset(&plain.sa_mask);
+        plain.sa_handler = SIG_DFL;
+        sigset_t both, before;
+        sigemptyset(&both);
+        sigaddset(&both, SIGTSTP);
+        sigaddset(&both, SIGCONT);
+        sigaction(SIGTSTP, &plain, &ours);
+        raise(SIGTSTP);
+        pthread_sigmask(SIG_UNBLOCK, &both, &before);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        sigaction(SIGTSTP, &ours, nullptr);
+    }
+
+  private:
+    struct sigaction stop_before_ {
+    }, go_on_before_{};
+};
 
 } // namespace
 
@@ -42,6 +77,7 @@ struct LineEditor::Impl {
     bool                     interrupted = false; // by Ctrl-C while waiting for a key
     bool                     had_text    = false; // at that moment
     int                      presses     = 0;     // of Ctrl-C before this line
+    ChatHistory              earlier{ "" };
 
     std::FILE *                                      out = stdout;
     std::unique_ptr<EditLine, decltype(&el_end)>     edit{ nullptr, el_end };
@@ -55,15 +91,20 @@ struct LineEditor::Impl {
 
     static char * give_prompt(EditLine * edit) { return of(edit).prompt.data(); }
 
-    // Waits for a key; false when Ctrl-C came first. The signal is let in only while waiting, so that none slips
-    // through between the look at the count and the wait.
-    bool wait_for_key() const {
-        sigset_t interrupt, before;
-        sigemptyset(&interrupt);
-        sigaddset(&interrupt, SIGINT);
-        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    // Waits for a key; false when Ctrl-C came first. Signals are let in only while waiting, so that none slips through between the
+    // look at what they noted and the wait.
+    bool wait_for_key() {
+        sigset_t signals, before;
+        sigemptyset(&signals);
+        for (const int one : { SIGINT, SIGTSTP, SIGCONT }) {
+            sigaddset(&signals, one);
+        }
+        pthread_sigmask(SIG_BLOCK, &signals, &before);
         bool pressed = interrupt_count() != presses;
         for (bool ready = false; !ready && !pressed; pressed = interrupt_count() != presses) {
+            if (stop_asked || was_stopped) {
+                give_terminal_back();
+            }
             fd_set keys;
             FD_ZERO(&keys);
             FD_SET(STDIN_FILENO, &keys);
@@ -71,6 +112,20 @@ struct LineEditor::Impl {
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         return !pressed;
+    }
+
+    // Lets the shell have the terminal as it was, until we go on; then the line is shown again.
+    void give_terminal_back() {
+        screen(paste_off);
+        el_set(edit.get(), EL_PREP_TERM, 0);
+        if (stop_asked) {
+            JobControl::stop();
+        }
+        stop_asked = was_stopped = 0;
+        el_set(edit.get(), EL_PREP_TERM, 1);
+        screen(paste_on);
+        el_resize(edit.get());
+        el_set(edit.get(), EL_REFRESH);
     }
 
     // One character from the terminal. libedit's own function goes on waiting after a signal.
@@ -160,8 +215,11 @@ struct LineEditor::Impl {
             throw Error(ErrorKind::io, "terminal: the line editor does not start", "use 'penelope run' or a pipe");
         }
         HistEvent event;
-        ::history(history.get(), &event, H_SETSIZE, history_limit);
+        ::history(history.get(), &event, H_SETSIZE, static_cast<int>(ChatHistory::limit));
         ::history(history.get(), &event, H_SETUNIQUE, 1);
+        for (const std::string & message : earlier.load()) {
+            ::history(history.get(), &event, H_ENTER, message.c_str());
+        }
 
         EditLine * e = edit.get();
         el_set(e, EL_CLIENTDATA, this);
@@ -182,6 +240,7 @@ struct LineEditor::Impl {
         if (history && !message.empty()) {
             HistEvent event;
             ::history(history.get(), &event, H_ENTER, message.c_str());
+            earlier.add(message);
         }
     }
 
@@ -191,8 +250,10 @@ struct LineEditor::Impl {
     }
 };
 
-LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions)
+LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions,
+                       ChatHistory history)
     : impl_(std::make_unique<Impl>()) {
+    impl_->earlier     = std::move(history);
     impl_->on_terminal = terminal.in_is_tty();
     impl_->completions = std::move(completions);
     if (terminal.color_out() && !prompt.empty()) {
@@ -220,6 +281,7 @@ ReadStatus LineEditor::read_line(std::string & line) {
         return ReadStatus::message;
     }
 
+    const JobControl job_control;
     impl_->interrupted = false;
     impl_->presses     = interrupt_count();
     el_resize(impl_->edit.get());

@@ -1,9 +1,10 @@
 // Reads messages from a person or a pipe. On a terminal: libedit with history, completion of words that start a line,
-// and pasted text of several lines as one message. On anything else: plain lines, nothing printed.
+// pasted text of several lines as one message, and a terminal that is as it was while Ctrl-Z has stopped us. On anything else: plain lines, nothing printed.
 //
 // A message can span lines in three ways: pasted, with a backslash at the end of a line, or between lines of """.
 #pragma once
 
+#include "chat_history.h"
 #include "terminal.h"
 
 #include <memory>
@@ -20,8 +21,9 @@ enum class ReadStatus {
 
 class LineEditor {
   public:
-    // completions: words Tab completes at the start of a line.
-    LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions);
+    // completions: words Tab completes at the start of a line. history: of earlier sessions; used on a terminal only.
+    LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions,
+               ChatHistory history);
     ~LineEditor();
 
     // On a terminal the caller holds an InterruptHold. Ctrl-C on a line with text only discards the text. The message

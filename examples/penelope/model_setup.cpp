@@ -1,10 +1,12 @@
 #include "model_setup.h"
 
 #include "base/format.h"
+#include "constraint.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
 #include "method/method.h"
 #include "model/load.h"
+#include "text/tokenizer.h"
 
 #include <algorithm>
 #include <charconv>
@@ -168,6 +170,31 @@ void check_way(const Engine & engine, const std::string & method, int n_steps, b
     }
 }
 
+PromptChoice prompt_choice(const Options & options) {
+    const PromptChoice choice{ options.text("chat-template"), options.flag("raw"), options.text("system"),
+                               thinking_option(options) };
+    if (choice.raw && choice.chat_template != "auto" && choice.chat_template != "none") {
+        throw UsageError("--raw and --chat-template " + choice.chat_template + ": contradict each other",
+                         "give one of them");
+    }
+    if (choice.raw && !choice.system.empty()) {
+        throw UsageError("--raw and --system: without a template there is no place for a system message",
+                         "give one of them");
+    }
+    return choice;
+}
+
+PromptWriter prompt_writer(const Engine & engine, const PromptChoice & choice, Terminal & terminal) {
+    PromptWriter writer(engine, choice);
+    if (writer.no_template() && !engine.tokenizer().chat_template().empty()) {
+        terminal.warning(writer.no_template()->message() + "; the prompt goes to the model as it is (" +
+                         writer.no_template()->hint + ")");
+    } else {
+        terminal.note(writer.description());
+    }
+    return writer;
+}
+
 InterruptWatch watch_session(Session & session) {
     return InterruptWatch([](void * object) { static_cast<Session *>(object)->cancel(); }, &session);
 }
@@ -188,6 +215,11 @@ SamplingOptions sampling_options(const Options & options) {
     sampling.top_p       = static_cast<float>(options.number("top-p"));
     sampling.min_p       = static_cast<float>(options.number("min-p"));
     sampling.seed        = static_cast<uint64_t>(options.integer("seed"));
+
+    sampling.repeat_penalty    = static_cast<float>(options.number("repeat-penalty"));
+    sampling.presence_penalty  = static_cast<float>(options.number("presence-penalty"));
+    sampling.frequency_penalty = static_cast<float>(options.number("frequency-penalty"));
+    sampling.penalty_window    = static_cast<int>(std::min<int64_t>(options.integer("repeat-last-n"), INT32_MAX));
     return sampling;
 }
 
@@ -197,6 +229,11 @@ GenerateOptions generate_options(const Options & options, int n_steps) {
     generate.n_steps   = n_steps;
     generate.n_predict = static_cast<int>(std::min<int64_t>(options.integer("predict"), INT32_MAX));
     generate.sampling  = sampling_options(options);
+    generate.stop      = options.list("stop");
+    generate.grammar   = read_constraint(options);
+    if (std::find(generate.stop.begin(), generate.stop.end(), "") != generate.stop.end()) {
+        throw UsageError("--stop: it is empty", "give the text before which the answer ends");
+    }
     return generate;
 }
 

@@ -1,8 +1,13 @@
 #include "prompt_input.h"
 
 #include "base/format.h"
+#include "interrupt.h"
+
+#include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -55,54 +60,139 @@ std::string without_last_newline(std::string text) {
 
 constexpr const char * line_hint = "each line is an object such as {\"id\": 1, \"question\": \"...\"}";
 
-std::vector<PromptInput> read_batch(const std::string & path) {
-    const std::string        name = path == "-" ? "standard input" : path;
-    std::istringstream       in(read_text(path));
-    std::vector<PromptInput> prompts;
-    int                      n_line = 0;
+bool is_blank(const std::string & line) {
+    return line.find_first_not_of(" \t\r") == std::string::npos;
+}
+
+// number: what it is called when it has no id.
+PromptInput parse_line(const std::string & line, const std::string & origin, size_t number) {
+    const Json                       object = parse_json_line(line, origin, line_hint, ", ");
+    const std::optional<std::string> prompt =
+        object.is_object() ? json_find<std::string>(object, "prompt", origin) : std::nullopt;
+    const std::optional<std::string> question =
+        object.is_object() ? json_find<std::string>(object, "question", origin) : std::nullopt;
+    if (!prompt && !question) {
+        throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"", line_hint);
+    }
+    const bool has_id = object.contains("id") && !object["id"].is_null();
+    return { has_id ? OrderedJson(object["id"]) : OrderedJson(number), prompt ? *prompt : *question, {} };
+}
+
+std::string line_origin(const std::string & name, int n_line) {
+    return name + ", line " + std::to_string(n_line);
+}
+
+std::deque<PromptInput> read_batch(const std::string & path) {
+    std::istringstream      in(read_text(path));
+    std::deque<PromptInput> prompts;
+    int                     n_line = 0;
     for (std::string line; std::getline(in, line);) {
         ++n_line;
-        if (line.find_first_not_of(" \t\r") == std::string::npos) {
-            continue;
+        if (!is_blank(line)) {
+            prompts.push_back(parse_line(line, line_origin(path, n_line), prompts.size()));
         }
-        const std::string                origin = name + ", line " + std::to_string(n_line);
-        const Json                       object = parse_json_line(line, origin, line_hint, ", ");
-        const std::optional<std::string> prompt =
-            object.is_object() ? json_find<std::string>(object, "prompt", origin) : std::nullopt;
-        const std::optional<std::string> question =
-            object.is_object() ? json_find<std::string>(object, "question", origin) : std::nullopt;
-        if (!prompt && !question) {
-            throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"", line_hint);
-        }
-        const bool has_id = object.contains("id") && !object["id"].is_null();
-        prompts.push_back(
-            { has_id ? OrderedJson(object["id"]) : OrderedJson(prompts.size()), prompt ? *prompt : *question });
     }
     if (prompts.empty()) {
-        throw Error(ErrorKind::format, name + ": no questions in it", line_hint);
+        throw Error(ErrorKind::format, path + ": no questions in it", line_hint);
     }
     return prompts;
 }
 
+// Whether standard input has something to read, its end included. Ctrl-C is let in only while waiting, so that none slips through
+// between the look at the count and the wait. Throws Error(cancelled).
+bool input_is_ready(bool wait) {
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+    pollfd         input{ STDIN_FILENO, POLLIN, 0 };
+    const timespec at_once{};
+    int            n = 0;
+    do {
+        n = interrupt_count() > 0 ? -1 : ppoll(&input, 1, wait ? nullptr : &at_once, &before);
+    } while (n == -1 && errno == EINTR && interrupt_count() == 0);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (interrupt_count() > 0) {
+        throw Error(ErrorKind::cancelled, "interrupted: no more lines are read");
+    }
+    return n > 0;
+}
+
 } // namespace
 
-std::vector<PromptInput> read_prompts(const Options & options, Terminal & terminal) {
+PromptSource::PromptSource(const Options & options, Terminal & terminal) {
     if (options.given("prompt") + options.given("file") + options.given("batch") > 1) {
         throw UsageError("run: more than one of --prompt, --file and --batch", "give one of them");
     }
+    if (options.given("batch") && options.text("batch") == "-") {
+        streams_ = true;
+        ended_   = false;
+        return;
+    }
     if (options.given("batch")) {
-        return read_batch(options.text("batch"));
+        ready_ = read_batch(options.text("batch"));
+    } else if (options.given("prompt")) {
+        ready_.push_back({ nullptr, options.text("prompt"), {} });
+    } else if (options.given("file")) {
+        ready_.push_back({ nullptr, without_last_newline(read_text(options.text("file"))), {} });
+    } else {
+        if (terminal.in_is_tty()) {
+            terminal.note("type the prompt, then Ctrl-D at the start of a line (or give it with -p)");
+        }
+        ready_.push_back({ nullptr, without_last_newline(read_text("-")), {} });
     }
-    if (options.given("prompt")) {
-        return { { nullptr, options.text("prompt") } };
+    n_total_ = ready_.size();
+}
+
+std::optional<size_t> PromptSource::total() const {
+    return streams_ ? std::nullopt : std::optional(n_total_);
+}
+
+// A piece of standard input, and the lines that are complete with it.
+void PromptSource::read_more() {
+    char          piece[65536];
+    const ssize_t n = ::read(STDIN_FILENO, piece, sizeof piece);
+    if (n < 0 && errno == EINTR) {
+        return;
     }
-    if (options.given("file")) {
-        return { { nullptr, without_last_newline(read_text(options.text("file"))) } };
+    if (n < 0) {
+        throw Error(ErrorKind::io, std::string("standard input: ") + std::strerror(errno));
     }
-    if (terminal.in_is_tty()) {
-        terminal.note("type the prompt, then Ctrl-D at the start of a line (or give it with -p)");
+    ended_ = n == 0;
+    bytes_.append(piece, static_cast<size_t>(n));
+    if (ended_ && !bytes_.empty()) {
+        bytes_ += '\n';
     }
-    return { { nullptr, without_last_newline(read_text("-")) } };
+    size_t begin = 0;
+    for (size_t end = 0; (end = bytes_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        const std::string line = bytes_.substr(begin, end - begin);
+        ++n_line_;
+        if (is_blank(line)) {
+            continue;
+        }
+        try {
+            ready_.push_back(parse_line(line, line_origin("standard input", n_line_), n_total_));
+        } catch (const Error & error) {
+            ready_.push_back({ n_total_, "", error });
+        }
+        ++n_total_;
+    }
+    bytes_.erase(0, begin);
+    if (ended_ && n_total_ == 0) {
+        throw Error(ErrorKind::format, "standard input: no questions in it", line_hint);
+    }
+}
+
+std::vector<PromptInput> PromptSource::next(size_t most) {
+    while (!ended_ && ready_.size() < most && input_is_ready(ready_.empty())) {
+        read_more();
+    }
+    std::vector<PromptInput> prompts;
+    while (!ready_.empty() && prompts.size() < most) {
+        prompts.push_back(std::move(ready_.front()));
+        ready_.pop_front();
+    }
+    return prompts;
 }
 
 } // namespace penelope

@@ -3,11 +3,13 @@
 #include "base/log.h"
 #include "options.h"
 
+#include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +38,13 @@ const char * escape_of(Style style) {
 }
 
 } // namespace
+
+void use_utf8_locale() {
+    std::setlocale(LC_CTYPE, "");
+    if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
+        std::setlocale(LC_CTYPE, "C.UTF-8");
+    }
+}
 
 std::string styled(std::string_view text, Style style, bool color) {
     return color && style != Style::plain ? std::string(escape_of(style)) + std::string(text) + "\033[0m"
@@ -76,6 +85,11 @@ size_t Terminal::width() const {
         }
     }
     return 100;
+}
+
+size_t Terminal::columns() const {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 void Terminal::write(std::string_view text) {

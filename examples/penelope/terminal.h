@@ -34,7 +34,8 @@ class Terminal {
     // People watch: stderr is a terminal or -v was given, and not -q.
     bool talkative() const { return (err_tty_ || verbose_) && !quiet_; }
 
-    size_t width() const; // columns of stdout, else of stderr, else 100; between 60 and 110
+    size_t width() const;   // columns of stdout, else of stderr, else 100; between 60 and 110
+    size_t columns() const; // of stdout as they are; 80 where it does not tell
 
     // stdout. write() keeps partial lines and flushes them at once; both throw Error(io) when the stream fails.
     void write(std::string_view text);
@@ -62,6 +63,9 @@ class Terminal {
     bool              verbose_ = false;
     std::atomic<bool> progress_shown_{ false }; // loading and its progress run on two threads
 };
+
+// Text on terminals is UTF-8, whatever the environment says. Numbers stay in the C locale.
+void use_utf8_locale();
 
 std::string styled(std::string_view text, Style style, bool color);
 

@@ -24,11 +24,13 @@ import termios
 TESTS = Path(__file__).resolve().parent.parent
 BIN = os.environ.get("PENELOPE_BIN") or str(TESTS.parent / "build" / "release" / "bin" / "penelope")
 GOLDEN = TESTS / "golden"
+STATE = tempfile.TemporaryDirectory(prefix="penelope-state-")
 
 
 def clean_environment(extra=None):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PENELOPE_") and k not in ("NO_COLOR", "FORCE_COLOR")}
     env["TERM"] = "xterm"
+    env["XDG_STATE_HOME"] = STATE.name  # the history of chats
     env["PENELOPE_THREADS"] = "1"  # the models are tiny, and waiting for a second core of a busy machine is slow
     env.update(extra or {})
     return env
@@ -41,15 +43,15 @@ def run(*args, stdin="", env=None, timeout=120, cwd=None):
 
 
 class Pty:
-    """The program on a pseudo-terminal. `out`, if given, takes stdout instead of the terminal."""
+    """The program on a pseudo-terminal, or another one."""
 
-    def __init__(self, *args, env=None, columns=100):
+    def __init__(self, *args, env=None, columns=100, program=BIN):
         self.seen = ""
         self.decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
-                os.execve(BIN, [BIN, *map(str, args)], clean_environment(env))
+                os.execve(program, [program, *map(str, args)], clean_environment(env))
             finally:
                 os._exit(127)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
@@ -137,6 +139,21 @@ class TinyModel:
         config["max_position_embeddings"] = 65536
         (long_case / "config.json").write_text(json.dumps(config))
         self.convert(long_case, self.endless)
+
+    CHATML = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}"
+              "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+
+    def make_instruct(self, name="instruct", template=CHATML):
+        """A model with a chat template: the golden case qwen3, whose end of text is called <|im_end|>; and its sidecar."""
+        case, folder = GOLDEN / "qwen3", self.path / name
+        shutil.copytree(case / "model", folder)
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / file).write_text((folder / file).read_text().replace("<|endoftext|>", "<|im_end|>"))
+        (folder / "chat_template.jinja").write_text(template)
+        base, sidecar = self.path / f"{name}.gguf", self.path / f"{name}-sidecar.gguf"
+        self.convert(folder, base)
+        self.convert(case / "penelope", sidecar, "--base", base, "--lora", case / "lora")
+        return base, sidecar
 
     @staticmethod
     def convert(source, target, *args):

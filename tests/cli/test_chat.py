@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import signal
+import stat
+import subprocess
 import time
 import unittest
 
-from support import ModelTest, Pty, run, without_escapes
+from support import BIN, ModelTest, Pty, clean_environment, run, without_escapes
 
 PROMPT = r"\x1b\[\?2004h[^>]*>(?:\x1b\[0m)? "
 
@@ -138,6 +141,64 @@ class ChatTest(ModelTest):
         contents = [json.loads(line)["content"] for line in path.read_text().splitlines()][::2]
         self.assertEqual(contents, ["héllo 中文"] * 2)
 
+    def test_history_across_sessions(self):
+        file = self.work / "state" / "history"
+        for text in ("first", "zweite Zeile\\\rdritte"):
+            chat = self.chat("--history", file)
+            if "\r" in text:
+                chat.send(text.split("\r")[0] + "\r")
+                chat.expect(PROMPT)
+            self.ask(chat, text.split("\r")[-1])
+            chat.send("\x04")
+            self.assertEqual(chat.wait(), 0)
+        self.assertEqual([json.loads(line) for line in file.read_text().splitlines()], ["first", "zweite Zeile\ndritte"])
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+        file.write_text(file.read_text() + "damaged\n")
+        chat = self.chat("--history", file)
+        self.ask(chat, "\x1b[A\x1b[A")  # two arrows up: the first message of the first session
+        path = self.work / "talk.jsonl"
+        self.ask(chat, f"/save {path}")
+        self.assertEqual(json.loads(path.read_text().splitlines()[0])["content"], "first")
+        chat.send("\x04")
+        chat.wait()
+        lines = len(file.read_text().splitlines())
+        quiet = self.chat("--history", "none")
+        self.ask(quiet, "secret")
+        quiet.send("\x04")
+        quiet.wait()
+        self.assertEqual(len(file.read_text().splitlines()), lines)
+
+    def test_history_has_a_place_of_its_own(self):
+        chat = self.chat(env={"XDG_STATE_HOME": str(self.work)})
+        self.ask(chat, "hello")
+        self.assertEqual((self.work / "penelope" / "history").read_text(), '"hello"\n')
+        shut = self.work / "shut"
+        shut.write_text("a file where a folder should be")
+        chat = self.chat(env={"XDG_STATE_HOME": str(shut)})
+        self.assertRegex(self.ask(chat, "hello"), "8 tokens")
+
+    def test_ctrl_z_and_fg(self):
+        shell = Pty("--norc", "--noprofile", "-i", program="/bin/bash", env={"PS1": "shell$ "})
+        self.addCleanup(shell.close)
+        shell.expect(r"shell\$ ")
+        shell.send(f"{BIN} chat -m {self.model.base} --sidecar {self.model.sidecar} -n 8\r")
+        shell.expect(PROMPT)
+        shell.send("half a mess")
+        shell.expect("mess")
+        shell.send("\x1a")
+        shell.expect(r"\x1b\[\?2004l.*Stopped.*shell\$ ")
+        shell.send("stty -a\r")
+        # The shell edits its own line, so what counts is what stty sees while it runs.
+        self.assertRegex(shell.expect(r"speed.*shell\$ ").group(0), r"[^-]icanon.*[^-]echo ")
+        shell.send("fg\r")
+        shell.expect(PROMPT + "half a mess")
+        self.assertRegex(self.ask(shell, "age"), "8 tokens")
+        path = self.work / "talk.jsonl"
+        self.ask(shell, f"/save {path}")
+        self.assertEqual(json.loads(path.read_text().splitlines()[0])["content"], "half a message")
+        shell.send("/exit\r")
+        shell.expect(r"shell\$ ")
+
     def test_colour_ends_with_the_prompt(self):
         terminal = Pty("chat", "-m", self.model.base, "--sidecar", self.model.sidecar, "-n", 2)
         self.addCleanup(terminal.close)
@@ -197,6 +258,85 @@ class ChatInterruptTest(ModelTest):
         self.assertEqual(chat.wait(), 0)
 
 
+class ConversationTest(ModelTest):
+    """Through a chat template: what the model sees, how answers are drawn, what happens when the context is full."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.base, cls.sidecar = cls.model.make_instruct()
+
+    def test_a_full_context_is_not_the_end(self):
+        messages = [f"Tom is a impus number {i}." for i in range(12)]
+        talk = self.work / "talk.jsonl"
+        done = self.ok("chat", "-m", self.base, "-c", 200, "-n", 12, "--json", "-sys", "Brief.", stdin="\n".join(messages + [f"/save {talk}", "/stats"]))
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["status"] for line in lines], ["ok"] * 13)
+        self.assertTrue(all(line["prompt_tokens"] < 200 for line in lines[:-1]))
+        self.assertEqual(done.stderr.count("the oldest turns leave"), 1, done.stderr)
+        self.assertGreater(lines[-1]["turns_left"], 0)
+        self.assertEqual(len(talk.read_text().splitlines()), 1 + 24)  # what was said is all there
+        # Where turns have left, the model sees the system message, the newest turns and the question, in at most half the context.
+        counts = [line["prompt_tokens"] for line in lines[:-1]]
+        fall = next(i for i in range(1, 12) if counts[i] < counts[i - 1])
+        said = [json.loads(line) for line in talk.read_text().splitlines()]
+        seen = []
+        for first in range(1, fall + 1):
+            text = "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in (said[0], *said[1 + 2 * first:2 + 2 * fall]))
+            seen.append(self.ok_json("run", "-m", self.base, "--raw", "-p", text + "<|im_start|>assistant\n", "-n", 1)["prompt_tokens"])
+        self.assertEqual(counts[fall], max(n for n in seen if n <= 100))
+        self.assertEqual(self.ok("chat", "-m", self.base, "-c", 200, "-n", 12, stdin="Hi\n/clear\nHo\n").stderr, "")
+
+    def test_one_message_that_does_not_fit_takes_nothing_with_it(self):
+        done = run("chat", "-m", self.base, "-c", 200, "-n", 8, "--json", stdin="Tom\n" + "x " * 400 + "\nMax\n/stats\n")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["status"] for line in lines], ["ok", "error", "ok", "ok"])
+        self.assertEqual((lines[3]["messages"], lines[3]["turns_left"]), (4, 0))
+        self.assertEqual(done.returncode, 1)
+
+    def test_one_shot(self):
+        args = ("-m", self.base, "-n", 8, "--temp", 0)
+        done = self.ok("chat", *args, "-p", "Tom is", stdin="never read\n")
+        self.assertEqual(done.stdout, self.ok("run", *args, "-p", "Tom is").stdout)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.ok_json("chat", *args, "-p", "Tom is")["text"] + "\n", done.stdout)
+        self.error(2, "--prompt: it is empty", "chat", *args, "-p", " ")
+        self.error(1, "prompt", "chat", *args, "-c", 64, "-p", "x " * 100)
+        failed = run("chat", *args, "-c", 64, "-p", "x " * 100, "--json")
+        self.assertEqual((failed.returncode, json.loads(failed.stdout)["status"]), (1, "error"))
+
+    def test_sampling_by_default(self):
+        def answers(*args):
+            return [json.loads(line)["tokens"] for line in self.ok("chat", "-m", self.base, "-n", 24, "--json", *args, stdin="Tom is\n").stdout.splitlines()]
+
+        self.assertEqual(answers(), answers("--temp", 0.7))
+        self.assertNotEqual(answers(), answers("--temp", 0))
+        self.assertEqual(answers("--sidecar", self.sidecar), answers("--sidecar", self.sidecar, "--temp", 0))
+        self.assertEqual(answers("--raw"), answers("--raw", "--temp", 0))
+
+    def test_stop_and_system(self):
+        whole = self.ok("chat", "-m", self.base, "-n", 30, "--temp", 0, "-sys", "S", "-p", "Tom is").stdout[:-1]
+        self.assertEqual(self.ok("chat", "-m", self.base, "-n", 30, "--temp", 0, "-sys", "S", "-p", "Tom is", "--stop", whole[6:9]).stdout,
+                         whole[:whole.index(whole[6:9])] + "\n")
+        self.error(1, "-sys: ", "chat", "-m", self.base, "--sidecar", self.sidecar, "-sys", "S", "-p", "x")
+
+    def test_words_wrap_at_the_edge(self):
+        grammar = 'root ::= "The quick brown fox jumps over the lazy dog and runs away into the dark wood.\\n```\\nint this_line_of_code_is_long = a_function_of(1, 2);\\n```\\nEnd of it"'
+        text = grammar[10:-1].replace("\\n", "\n")
+        terminal = Pty("chat", "-m", self.base, "-p", "x", "-q", "--grammar", grammar, columns=24)
+        self.addCleanup(terminal.close)
+        time.sleep(0.2)
+        terminal.wait()
+        shown = terminal.seen.replace("\r\n", "\n")
+        prose, code, end = shown.split("```")
+        self.assertTrue(all(len(line) <= 24 for line in prose.split("\n")), shown)
+        self.assertEqual(prose.split("\n")[:2], ["The quick brown fox", "jumps over the lazy dog"])
+        self.assertEqual(shown.replace("\n", " ").split(), text.split())
+        self.assertIn("\nint this_line_of_code_is_long = a_function_of(1, 2);\n", code)
+        self.assertEqual(end, "\nEnd of it\n")
+        self.assertEqual(self.ok("chat", "-m", self.base, "-p", "x", "--grammar", grammar).stdout, text + "\n")  # a pipe gets it as it is
+
+
 class ChatPipeTest(ModelTest):
     def args(self, *more):
         return ("chat", "-m", self.model.base, "--sidecar", self.model.sidecar, "-n", 4, *more)
@@ -211,6 +351,28 @@ class ChatPipeTest(ModelTest):
     def test_json(self):
         done = self.ok(*self.args("--json"), stdin="Tom is\n/set K 1\nMax is\n")
         self.assertEqual([json.loads(line)["K"] for line in done.stdout.splitlines()], [3, 1])
+
+    def test_help_and_errors_in_json(self):
+        done = run(*self.args("--json"), stdin="/help\n/nonsense\n/set K 99\n/regen\nTom is\n/stats\n/save /nowhere/at/all\n")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([line["status"] for line in lines], ["ok", "error", "error", "error", "ok", "ok", "error"])
+        self.assertIn({"command": "/clear", "meaning": "forget the conversation"}, lines[0]["help"])
+        self.assertEqual((lines[1]["kind"], lines[1]["message"]), ("usage", "/nonsense: unknown command"))
+        self.assertEqual(lines[5]["messages"], 2)
+        self.assertEqual((done.stderr, done.returncode), ("", 1))
+
+    def test_ctrl_c_stops_the_whole_pipe(self):
+        process = subprocess.Popen([BIN, "chat", "-m", str(self.model.endless), "--raw", "-c", "60000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=clean_environment())
+        for stream in (process.stdin, process.stdout, process.stderr):
+            self.addCleanup(stream.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdin.write(b"Tom is a\nMax is a\n")
+        process.stdin.flush()
+        self.assertTrue(os.read(process.stdout.fileno(), 1))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=30), 130)
 
     def test_failed_turn_shows_in_the_exit_code(self):
         done = run(*self.args(), stdin="Tom is\n" + "x " * 1000 + "\nMax is\n")
