@@ -11,7 +11,7 @@ namespace penelope {
 namespace {
 
 constexpr Symbol kEnd        = std::numeric_limits<Symbol>::max(); // of an alternative
-constexpr size_t kMostStacks = 4096;
+constexpr size_t kMostStacks = 20000;
 
 } // namespace
 
