@@ -77,6 +77,17 @@ class ReasoningTest(unittest.TestCase):
         said = [json.loads(line) for line in (self.base.parent / "said.jsonl").read_text().splitlines()]
         self.assertEqual((said[1]["content"], said[1]["reasoning_content"]), ("cd", "ab"))
 
+    def test_run_and_batch(self):
+        done = run("run", "-m", self.base, "-p", "hi")
+        self.assertEqual((done.stdout, done.stderr), ("cd\n", "ab\n\n"))
+        line = json.loads(run("run", "-m", self.base, "--batch", "-", stdin='{"prompt": "hi"}').stdout)
+        self.assertEqual((line["text"], line["reasoning_content"]), ("cd", "ab"))
+
+    def test_a_grammar_is_for_the_answer(self):
+        answer = json.loads(run("run", "-m", self.base, "-p", "hi", "--json", "--grammar", 'root ::= "x"? "cd" [!?]').stdout)
+        self.assertEqual((answer["reasoning_content"], answer["finish_reason"]), ("ab", "stop"))
+        self.assertRegex(answer["text"], "^x?cd[!?]$")
+
     def test_a_model_that_does_not_think(self):
         plain = self.base.parent / "plain"
         scripted.write_model(plain, FOLLOWS, "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
