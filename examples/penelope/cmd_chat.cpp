@@ -94,11 +94,15 @@ class Chat {
     bool                 json_;
     bool                 watch_;
     bool                 said_full_ = false; // that turns leave the conversation
+    bool                 once_      = false; // one message, then the end
     bool                 done_      = false;
     size_t               n_failed_  = 0;
 };
 
 void Chat::fail(const Error & error) {
+    if (once_) {
+        throw Error(error); // nothing comes after it
+    }
     ++n_failed_;
     if (json_) {
         terminal_.line(dump_json(error_json(error)));
@@ -308,8 +312,9 @@ int Chat::ask_once(const std::string & message) {
     if (message.find_first_not_of(" \t\n") == std::string::npos) {
         throw UsageError("--prompt: it is empty", "give the message, or leave -p out to talk");
     }
+    once_ = true;
     ask(message);
-    return last_.finish_reason == FinishReason::cancelled ? interrupted_exit_code() : n_failed_ > 0 ? 1 : 0;
+    return last_.finish_reason == FinishReason::cancelled ? interrupted_exit_code() : 0;
 }
 
 int Chat::loop(const std::string & history) {

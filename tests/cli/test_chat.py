@@ -301,9 +301,9 @@ class ConversationTest(ModelTest):
         self.assertEqual(done.stderr, "")
         self.assertEqual(self.ok_json("chat", *args, "-p", "Tom is")["text"] + "\n", done.stdout)
         self.error(2, "--prompt: it is empty", "chat", *args, "-p", " ")
-        self.error(1, "prompt", "chat", *args, "-c", 64, "-p", "x " * 100)
+        self.error(2, "prompt", "chat", *args, "-c", 64, "-p", "x " * 100)
         failed = run("chat", *args, "-c", 64, "-p", "x " * 100, "--json")
-        self.assertEqual((failed.returncode, json.loads(failed.stdout)["status"]), (1, "error"))
+        self.assertEqual((failed.returncode, json.loads(failed.stdout)["status"]), (2, "error"))
 
     def test_sampling_by_default(self):
         def answers(*args):
@@ -318,7 +318,7 @@ class ConversationTest(ModelTest):
         whole = self.ok("chat", "-m", self.base, "-n", 30, "--temp", 0, "-sys", "S", "-p", "Tom is").stdout[:-1]
         self.assertEqual(self.ok("chat", "-m", self.base, "-n", 30, "--temp", 0, "-sys", "S", "-p", "Tom is", "--stop", whole[6:9]).stdout,
                          whole[:whole.index(whole[6:9])] + "\n")
-        self.error(1, "-sys: ", "chat", "-m", self.base, "--sidecar", self.sidecar, "-sys", "S", "-p", "x")
+        self.error(2, "-sys: ", "chat", "-m", self.base, "--sidecar", self.sidecar, "-sys", "S", "-p", "x")
 
     def test_words_wrap_at_the_edge(self):
         grammar = 'root ::= "The quick brown fox jumps over the lazy dog and runs away into the dark wood.\\n```\\nint this_line_of_code_is_long = a_function_of(1, 2);\\n```\\nEnd of it"'

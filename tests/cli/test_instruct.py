@@ -42,7 +42,7 @@ class TemplateTest(InstructTest):
 
     def test_system_message(self):
         self.same(self.answer("-p", "Tom is", "-sys", "Be brief."), self.answer("-p", rendered("Tom is", "Be brief."), "--raw"))
-        self.error(1, "-sys: prompts go to this model without a chat template", "run", "-m", self.model.base, "-p", "x", "-sys", "y")
+        self.error(2, "-sys: prompts go to this model without a chat template", "run", "-m", self.model.base, "-p", "x", "-sys", "y")
         self.error(2, "--raw and --system", "run", "-m", self.base, "-p", "x", "-sys", "y", "--raw")
 
     def test_batch(self):
@@ -71,7 +71,7 @@ class TemplateTest(InstructTest):
     def test_contradictions_and_wrong_names(self):
         self.error(2, "--raw and --chat-template chatml", "run", "-m", self.base, "-p", "x", "--raw", "--chat-template", "chatml")
         self.error(2, "'mistral' is not one of auto, none, chatml, llama3", "run", "-m", self.base, "-p", "x", "--chat-template", "mistral")
-        self.error(1, r"chat template llama3: the vocabulary of this model has no <\|start_header_id\|>", "run", "-m", self.base, "-p", "x",
+        self.error(2, r"chat template llama3: the vocabulary of this model has no <\|start_header_id\|>", "run", "-m", self.base, "-p", "x",
                    "--chat-template", "llama3")
 
     def test_text_that_is_templated_already(self):
