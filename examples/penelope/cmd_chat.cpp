@@ -1,5 +1,6 @@
 // penelope chat: messages from a terminal or a pipe, answers as they come.
 #include "answer_output.h"
+#include "chat_help.h"
 #include "chat_history.h"
 #include "commands.h"
 #include "conversation.h"
@@ -24,31 +25,6 @@ namespace {
 constexpr int exit_interrupted = 130;
 
 constexpr float chat_temperature = 0.7f; // where messages go through a chat template
-
-struct ChatCommand {
-    const char * usage;
-    const char * meaning;
-};
-
-constexpr ChatCommand chat_commands[] = {
-    { "/help", "this list" },
-    { "/steps N", "latent steps, or auto; the same as /set K N" },
-    { "/watch", "show or hide what every latent step says" },
-    { "/set K N", "latent steps" },
-    { "/set temp T", "temperature, 0 is greedy" },
-    { "/set seed S", "seed of the sampler" },
-    { "/set n N", "new tokens at most, -1 no limit" },
-    { "/regen", "answer the last message again" },
-    { "/clear", "forget the conversation" },
-    { "/stats", "cost of the last answer, settings, memory" },
-    { "/save [--force] F", "write the conversation to a file, one JSON object a line" },
-    { "/exit", "leave, as Ctrl-D does" },
-};
-
-constexpr const char * chat_keys =
-    "Ctrl-C stops an answer; twice leaves. Several lines: paste them, end a line with \\, or put them between lines of "
-    "\"\"\".\n"
-    "A message that starts with / can be sent with a space before it.\n";
 
 // The value of -K, which is a list for other commands.
 int one_number(const Options & options) {
@@ -79,7 +55,6 @@ class Chat {
 
     void ask(const std::string & message);
     void fail(const Error & error);
-    void show_help();
     void command(const std::string & line); // sets done_ on /exit
     void set(const std::string & name, const std::string & value);
     void show_stats();
@@ -214,22 +189,6 @@ void Chat::set(const std::string & name, const std::string & value) {
     throw UsageError("/set: '" + name + "' is not a setting", "/set K, temp, seed or n, followed by a value");
 }
 
-void Chat::show_help() {
-    OrderedJson rows = OrderedJson::array();
-    std::string text;
-    for (const ChatCommand & command : chat_commands) {
-        rows.push_back({ { "command", command.usage }, { "meaning", command.meaning } });
-        std::string usage = command.usage;
-        usage.resize(20, ' ');
-        text += usage + command.meaning + "\n";
-    }
-    if (json_) {
-        terminal_.line(dump_json(OrderedJson{ { "status", "ok" }, { "help", rows } }));
-    } else {
-        terminal_.write(text + chat_keys);
-    }
-}
-
 void Chat::show_stats() {
     if (json_) {
         OrderedJson stats = { { "status", "ok" },
@@ -270,7 +229,11 @@ void Chat::command(const std::string & line) {
     if (name == "/exit" || name == "/quit") {
         done_ = true;
     } else if (name == "/help") {
-        show_help();
+        if (json_) {
+            terminal_.line(dump_json(chat_help_json()));
+        } else {
+            terminal_.write(chat_help());
+        }
     } else if (name == "/clear") {
         conversation_.clear();
         session_.clear();
@@ -322,13 +285,7 @@ int Chat::loop(const std::string & history) {
     if (terminal_.in_is_tty()) {
         hold.emplace(); // a press between two answers has to reach the editor
     }
-    std::vector<std::string> names;
-    for (const ChatCommand & command : chat_commands) {
-        const std::string usage = command.usage;
-        names.push_back(usage.substr(0, usage.find(' ')));
-    }
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    LineEditor editor(terminal_, "> ", names, ChatHistory(history));
+    LineEditor editor(terminal_, "> ", chat_command_names(), ChatHistory(history));
     while (!done_) {
         std::string      message;
         const ReadStatus status = editor.read(message);

@@ -96,7 +96,7 @@ class ReasoningTest(unittest.TestCase):
         TinyModel.convert(plain, base)
         for command in ("chat", "serve"):
             done = run(command, "-m", base, "--reasoning", "on", stdin="hi\n")
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertEqual(done.stderr.splitlines()[0], "error: reasoning on: the chat template of this model does not think aloud")
         for wanted in ("off", "auto"):
             done = run("chat", "-m", base, "--reasoning", wanted, stdin="hi\n")

@@ -1,0 +1,64 @@
+#include "chat_help.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+namespace {
+
+struct ChatCommand {
+    const char * usage;
+    const char * meaning;
+};
+
+constexpr ChatCommand chat_commands[] = {
+    { "/help", "this list" },
+    { "/steps N", "latent steps, or auto; the same as /set K N" },
+    { "/watch", "show or hide what every latent step says" },
+    { "/set K N", "latent steps" },
+    { "/set temp T", "temperature, 0 is greedy" },
+    { "/set seed S", "seed of the sampler" },
+    { "/set n N", "new tokens at most, -1 no limit" },
+    { "/regen", "answer the last message again" },
+    { "/clear", "forget the conversation" },
+    { "/stats", "cost of the last answer, settings, memory" },
+    { "/save [--force] F", "write the conversation to a file, one JSON object a line" },
+    { "/exit", "leave, as Ctrl-D does" },
+};
+
+constexpr const char * chat_keys =
+    "Ctrl-C stops an answer; twice leaves. Several lines: paste them, end a line with \\, or put them between lines of "
+    "\"\"\".\n"
+    "A message that starts with / can be sent with a space before it.\n";
+
+} // namespace
+
+std::string chat_help() {
+    std::string text;
+    for (const ChatCommand & command : chat_commands) {
+        std::string usage = command.usage;
+        usage.resize(20, ' ');
+        text += usage + command.meaning + "\n";
+    }
+    return text + chat_keys;
+}
+
+OrderedJson chat_help_json() {
+    OrderedJson rows = OrderedJson::array();
+    for (const ChatCommand & command : chat_commands) {
+        rows.push_back({ { "command", command.usage }, { "meaning", command.meaning } });
+    }
+    return { { "status", "ok" }, { "help", std::move(rows) } };
+}
+
+std::vector<std::string> chat_command_names() {
+    std::vector<std::string> names;
+    for (const ChatCommand & command : chat_commands) {
+        const std::string usage = command.usage;
+        names.push_back(usage.substr(0, usage.find(' ')));
+    }
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+} // namespace penelope

@@ -1,0 +1,15 @@
+// What can be typed in a chat besides messages: the list that /help shows, in its forms.
+#pragma once
+
+#include "base/json.h"
+
+#include <string>
+#include <vector>
+
+namespace penelope {
+
+std::string              chat_help();
+OrderedJson              chat_help_json();     // {"status":"ok","help":[{"command","meaning"}]}
+std::vector<std::string> chat_command_names(); // "/help", ...
+
+} // namespace penelope
