@@ -176,7 +176,7 @@ class Ranks(unittest.TestCase):
 
     def test_what_all_ranks_get_wrong_is_said_once(self):
         for code, pattern, args in (
-            (1, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch", 1)),
+            (2, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch", 1)),
             (1, "holds a run already", self.method("base", "cot")),
             (1, "missing.gguf", self.arguments("none", "-m", self.root / "missing.gguf", "--method", "cot")),
         ):

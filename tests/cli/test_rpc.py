@@ -116,9 +116,9 @@ class Rpc(ModelTest):
         self.assertGreater(per_token, 0)
         self.assertLess(per_token, 8192, "a graph of this model has 30 KB and more")
 
-    def quick_error(self, pattern, *args):
+    def quick_error(self, pattern, *args, code=1):
         begin = time.monotonic()
-        self.error(1, pattern, *self.latent("-dev", "RPC0", *args), timeout=60)
+        self.error(code, pattern, *self.latent("-dev", "RPC0", *args), timeout=60)
         self.assertLess(time.monotonic() - begin, 10)
 
     def test_what_cannot_serve_is_refused(self):
@@ -127,7 +127,7 @@ class Rpc(ModelTest):
         self.quick_error("speaks version 5.1", "--rpc", listen(self, struct.pack("<QBBBB24x", 28, 5, 1, 0, 0)))
         self.quick_error("does not speak the protocol", "--rpc", listen(self, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         for wrong in ("localhost", "localhost:", "localhost:x", ":1", "localhost:70000"):
-            self.quick_error("is not HOST:PORT", "--rpc", wrong)
+            self.quick_error("is not HOST:PORT", "--rpc", wrong, code=2)
 
     def test_a_server_that_goes_away_is_an_error(self):
         for json_wanted in (False, True):
