@@ -142,20 +142,23 @@ int print_interrupted(std::vector<Evaluation> runs, const std::vector<std::strin
                       const Options & options, Terminal & terminal) {
     const Evaluation  last     = runs.back();
     const size_t      n_scored = last.scores.empty() ? 0 : last.scores.front().n;
-    const std::string kept =
-        file.empty() ? std::string("--predictions FILE keeps their answers") : file + " holds their answers";
+    const std::string kept = (file.empty() ? "--predictions FILE keeps their answers" : file + " holds their answers") +
+                             (last.n_left == 0 ? std::string("; not all that should be were timed")
+                                               : "; short questions come first, so that the scores are not of all");
     const Error error(ErrorKind::cancelled,
                       "evaluation: interrupted after " + std::to_string(n_scored) + " of " +
                           std::to_string(n_scored + last.n_left) + " questions" +
                           (runs.size() > 1 ? " of run " + std::to_string(runs.size()) : ""),
-                      n_scored == 0 ? "" : kept + "; short questions come first, so that the scores are not of all");
+                      n_scored == 0 ? "" : kept);
     if (options.flag("json")) {
         runs.pop_back();
         print_runs(runs, names, options, terminal);
         OrderedJson object = error_json(error);
         object["n_left"]   = last.n_left;
-        object["partial"]  = evaluation_json(last);
-        object["partial"].erase("status");
+        if (n_scored > 0) {
+            object["partial"] = evaluation_json(last);
+            object["partial"].erase("status");
+        }
         terminal.line(dump_json(object));
         return interrupted_exit_code();
     }

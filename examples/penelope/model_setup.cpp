@@ -155,7 +155,9 @@ void check_way(const Engine & engine, const std::string & method, int n_steps, b
         throw Error(ErrorKind::usage,
                     n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
                                 : "--" + method + ": visible steps need a sidecar",
-                    "give one with --sidecar FILE");
+                    n_steps > 0
+                        ? "give one with --sidecar FILE"
+                        : "give one with --sidecar FILE; a LoRA given with --lora writes its steps without this flag");
     }
     if (n_steps == kAutoSteps && engine.sidecar() == nullptr) {
         throw Error(ErrorKind::usage, "-K auto: latent steps need a sidecar", "give one with --sidecar FILE");

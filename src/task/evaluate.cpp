@@ -232,12 +232,20 @@ Evaluation Asking::run() {
     result.method        = method_.name();
     result.task          = reader_.task().name;
     result.default_steps = method_.default_steps();
-    for (auto & predictions : by_example_) {
-        result.n_left += predictions.empty();
+    std::vector<Example> answered;
+    for (size_t i = 0; i < examples_.size(); i++) {
+        std::vector<Prediction> & predictions = by_example_[i];
+        if (predictions.empty()) {
+            result.n_left++;
+            continue;
+        }
+        answered.push_back(examples_[i]);
         std::move(predictions.begin(), predictions.end(), std::back_inserter(result.predictions));
     }
     result.scores = score(result.predictions);
-    result.chance = reader_.task().chance(in_one_form(reader_, examples_));
+    if (!answered.empty()) {
+        result.chance = reader_.task().chance(in_one_form(reader_, std::move(answered)));
+    }
     return result;
 }
 
