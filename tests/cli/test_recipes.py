@@ -91,9 +91,9 @@ class Recipes(unittest.TestCase):
     def test_the_thread(self):
         folder = RECIPES / "thread"
         plans = self.check_folder(folder, folder / "shape.toml")
-        self.assertEqual(set(plans), {name + stage for name in ("source", "penelope", "all-weights", "k0", "no-step-loss", "coconut") for stage in ("", "-first")})
+        self.assertEqual(set(plans), {name + stage for name in ("source", "penelope", "all-weights", "k0", "no-step-loss", "coconut", "codi") for stage in ("", "-first")})
         for stage in ("", "-first"):
-            self.assert_equal_budgets(plans, {name + stage for name in ("penelope", "all-weights", "k0", "no-step-loss", "coconut")})
+            self.assert_equal_budgets(plans, {name + stage for name in ("penelope", "all-weights", "k0", "no-step-loss", "coconut", "codi")})
         self.assertLess(plans["source-first"]["parameters"]["backbone"], 1000000)
         self.assertGreater(plans["all-weights"]["parameters"]["backbone"], 0)
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
