@@ -5,7 +5,7 @@ Builds llama.cpp from the archive that also brings ggml, makes the quantizations
 a published shape with random weights), runs both programs alternately and prints a Markdown table of medians. A ratio above 1
 is in our favour; behind each median stands the ratio of the best runs, which other work on the machine disturbs least.
 
-    bench/llama_cpp/run.py [--penelope build/release/bin/penelope] [--types Q4_1,Q4_0,Q8_0,F16,F32] [--runs 5] [--threads N]
+    bench/llama_cpp/run.py [--penelope build/release/bin/penelope] [--types Q4_1,Q4_0,Q8_0,F16,BF16,F32] [--runs 5] [--threads N]
     bench/llama_cpp/run.py --shape qwen3.5-0.8b --types Q8_0,Q4_0,F16
 """
 
@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--penelope", type=Path, default=ROOT / "build" / "release" / "bin" / "penelope")
     parser.add_argument("--llama-bin", type=Path, help="folder of llama.cpp's tools, instead of building them")
     parser.add_argument("--shape", help="random weights of this shape instead of SmolLM2: qwen3.5-0.8b, qwen3-0.6b or qwen2.5-0.5b")
-    parser.add_argument("--types", default="Q4_1,Q4_0,Q8_0,F16,F32")
+    parser.add_argument("--types", default="Q4_1,Q4_0,Q8_0,F16,BF16,F32")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--prompt", type=int, default=512)

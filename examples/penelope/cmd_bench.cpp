@@ -1,14 +1,17 @@
 // penelope bench: how long a model takes to read, to think and to write. Tokenizing and sampling are not part of it.
 #include "commands.h"
+#include "forecast.h"
 #include "measure.h"
 #include "model_setup.h"
 #include "output.h"
 
 #include "base/format.h"
 #include "infer/random_engine.h"
+#include "latent/load_modules.h"
 #include "method/decode.h"
 #include "method/registry.h"
 #include "model/backbone.h"
+#include "train/method_training.h"
 
 #include <cmath>
 
@@ -110,7 +113,11 @@ class Bench {
     void      add_methods();
     void      add_row_costs();
 
-    void        add_unit_traffic(OrderedJson & row, const BenchCase & test) const;
+    void                     add_unit_traffic(OrderedJson & row, const BenchCase & test) const;
+    LatentShape              latent_shape_here() const;
+    int                      steps_of(const std::string & method) const;
+    std::vector<OrderedJson> forecast() const;
+
     std::string type_text() const;
     OrderedJson row(const BenchCase & test) const;
 
@@ -224,6 +231,56 @@ void Bench::add_row_costs() {
     }
 }
 
+// The interval and the rows of the file, else those a training would take.
+LatentShape Bench::latent_shape_here() const {
+    const SidecarConfig * own = engine_->sidecar();
+    if (own && own->interval_end > own->interval_start) {
+        return latent_shape(*own);
+    }
+    SidecarConfig usual;
+    method_training("penelope").usual_shape(usual, engine_->config(), 0);
+    return latent_shape(usual);
+}
+
+int Bench::steps_of(const std::string & method) const {
+    for (const MethodChoice & choice : methods_) {
+        if (choice.name == method) {
+            return choice.count;
+        }
+    }
+    return method_training(method).usual_depth("");
+}
+
+std::vector<OrderedJson> Bench::forecast() const {
+    LayerCosts costs;
+    for (const BenchCase & test : cases_) {
+        if (test.test.rfind("rows", 0) == 0) {
+            costs[test.n_tokens] = test.mean();
+        }
+    }
+    const LatentShape shape   = latent_shape_here();
+    const int         n_layer = engine_->config().n_layer, n_interval = shape.end - shape.start;
+    const int         k = steps_of("penelope"), k_coconut = steps_of("coconut");
+    const double      ours = penelope_forecast(costs, shape, k), theirs = coconut_forecast(costs, n_layer, k_coconut);
+    terminal_.note(forecast_text(costs, shape, n_layer, k, k_coconut));
+    const auto row = [&](const char * method, int n_steps, double ms, int applications) {
+        return OrderedJson{ { "test", "forecast" },
+                            { "method", method },
+                            { "K", n_steps },
+                            { "ms", ms },
+                            { "sd", 0.0 },
+                            { "tokens_per_second", 0.0 },
+                            { "layer_applications", applications },
+                            { "threads", cases_.back().context->backend().n_threads() },
+                            { "device", engine_->split().name() },
+                            { "model", engine_->name() },
+                            { "type", type_text() },
+                            { "memory_bytes", 0 } };
+    };
+    return { row("penelope", k, ours, n_interval * (k + 1)),
+             row("coconut", k_coconut, theirs, n_layer * (k_coconut + 1)) };
+}
+
 std::string Bench::type_text() const {
     return to_upper(engine_->type_name());
 }
@@ -316,10 +373,15 @@ int Bench::run() {
     for (const BenchCase & test : cases_) {
         rows.push_back(row(test));
     }
+    if (options_.flag("phases")) {
+        for (OrderedJson & line : forecast()) {
+            rows.push_back(std::move(line));
+        }
+    }
     const TableFormat format = options_.flag("json") ? TableFormat::json : parse_table_format(options_.text("format"));
     for (size_t i = 0; i < rows.size(); ++i) {
         if (format == TableFormat::json) {
-            rows[i]["samples_ms"] = cases_[i].ms;
+            rows[i]["samples_ms"] = i < cases_.size() ? cases_[i].ms : std::vector<double>{};
         } else if (format == TableFormat::markdown) {
             rows[i] = for_people(rows[i]);
         }

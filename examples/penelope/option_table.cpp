@@ -224,7 +224,7 @@ const std::vector<OptionRow> & option_table() {
           "compare ways to answer, e.g. penelope:5,coconut:8,cot:69 (latent steps, or visible tokens for cot)" },
         { "interval", "", text, "S:E", "", "", g_measuring, "bench",
           "layers a Penelope with random modules repeats (default: the last third)" },
-        { "phases", "", flag, "", "", "", g_measuring, "bench", "also the time without latent steps, and the cost of a layer on 1, 2, 4, 8 and 16 rows" },
+        { "phases", "", flag, "", "", "", g_measuring, "bench", "also the time without latent steps, the cost of a layer on 1, 2, 4, 8 and 16 rows, and what follows from it for latent steps" },
         { "repetitions", "-r", integer, "N", "5", "1..1000", g_measuring, "bench", "measured runs; one more to warm up" },
         { "format", "-o --output", choice, "FORMAT", "md", "md|csv|json", g_output, "bench", "form of the table" },
 
@@ -304,6 +304,7 @@ const std::vector<OptionRow> & option_table() {
         { "eval-every", "", integer, "N", "100", "0..", g_measuring, "train", "updates between validations; 0: at the end only" },
         { "eval-limit", "", integer, "N", "200", "0..", g_measuring, "train", "examples of a validation; 0: all. The choice of K uses all" },
         { "predict", "-n --n-predict", integer, "N", "0", "0..", g_measuring, "train", "tokens of an answer at most; 0: 32 (cot 256)" },
+        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f32", "f16|bf16|f32|q8_0", g_measuring, "train", "storage of keys and values while answers are written" },
         { "out", "-o --output", text, "DIR", "", "", g_output, "report", "the directory for report.md and its charts" },
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
         { "name", "", text, "TEXT", "", "", g_output, "train", "name of the model, kept in its file (default: that of the run folder)" },

@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "config_file.h"
+#include "model_setup.h"
 
 #include "train/run_folder.h"
 
@@ -93,6 +94,7 @@ TrainSettings read_train_settings(const Options & options) {
     s.n_kept               = options.integer("keep");
     s.validation.limit     = size_t(options.integer("eval-limit"));
     s.validation.n_predict = int(options.integer("predict"));
+    s.validation.kv_type   = parse_kv_type(options.text("kv-type"));
 
     ModelChoice & m   = s.model;
     m.method          = options.required("method");

@@ -304,6 +304,7 @@ std::string settings_toml(const TrainSettings & s) {
     t.insert("save-every", s.save_every);
     t.insert("keep", s.n_kept);
     t.insert("predict", s.validation.n_predict);
+    t.insert("kv-type", ggml_type_name(s.validation.kv_type));
     t.insert("prompt-template", sidecar.prompt_template);
     t.insert("answer-prefix", sidecar.answer_prefix);
     t.insert("task", sidecar.task);
@@ -375,6 +376,9 @@ OrderedJson settings_json(const TrainSettings & s) {
         { "train_sha256", hash_of(find_split(s.data, "train")) },
         { "valid_sha256", hash_of(find_split(s.data, "valid")) },
     };
+    if (s.validation.kv_type != GGML_TYPE_F32) { // checkpoints that do not say so have F32
+        all["kv_type"] = ggml_type_name(s.validation.kv_type);
+    }
     for_each_shape_field([&](const MethodField & field) {
         std::string key = field.flag;
         std::replace(key.begin(), key.end(), '-', '_');

@@ -68,7 +68,7 @@ Context & Validator::context(const Method & method) {
         options.n_streams = options_.batch;
         options.n_rows    = int(longest) + method.n_extra_rows(method.max_steps()) + options_.n_predict + 1;
         options.n_threads = backend_.n_threads();
-        options.kv_type   = GGML_TYPE_F32;
+        options.kv_type   = options_.kv_type;
         context_          = std::make_unique<Context>(model_.backbone(), backend_.device(), options);
     }
     return *context_;

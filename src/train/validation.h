@@ -18,9 +18,10 @@
 namespace penelope {
 
 struct ValidationOptions {
-    size_t limit     = 200; // examples, the first of the file; 0: all
-    int    batch     = 8;   // side by side
-    int    n_predict = 0;   // new tokens at most; 0: as the protocol says for the method
+    size_t    limit     = 200;           // examples, the first of the file; 0: all
+    int       batch     = 8;             // side by side
+    int       n_predict = 0;             // new tokens at most; 0: as the protocol says for the method
+    ggml_type kv_type   = GGML_TYPE_F32; // of what answers are written from
 };
 
 class Validator {

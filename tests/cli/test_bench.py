@@ -36,6 +36,18 @@ class BenchTest(ModelTest):
         self.assertEqual(latent, {("penelope", 2): 12, ("penelope", 0): 8, ("coconut", 2): 24, ("coconut", 0): 12})
         self.assertEqual([row["test"] for row in rows if row["method"] == "plain"], ["rows1", "rows2", "rows4", "rows8", "rows16"])
 
+    def test_forecast(self):
+        rows = self.rows("-m", self.model.base, "--methods", "penelope:2,coconut:4", "--interval", "4:6", "--prompt", 12, "--phases")
+        costs = {int(row["test"][4:]): row["ms"] for row in rows if row["test"].startswith("rows")}
+        forecast = {row["method"]: row for row in rows if row["test"] == "forecast"}
+        # Two refinements of eight rows and a final pass of ten through two layers; five rows one by one through six.
+        ten = costs[8] + (costs[16] - costs[8]) * 2 / 8
+        self.assertAlmostEqual(forecast["penelope"]["ms"], 2 * (2 * costs[8] + ten), places=5)
+        self.assertAlmostEqual(forecast["coconut"]["ms"], 6 * 5 * costs[1], places=5)
+        self.assertEqual((forecast["penelope"]["layer_applications"], forecast["coconut"]["layer_applications"]), (6, 30))
+        noted = self.ok("bench", "-m", self.model.base, "--prompt", 4, "--gen", 0, "-r", 1, "--phases", "-v").stderr
+        self.assertRegex(noted, r"forecast after the prompt: penelope K=6 .* coconut K=6 .* 8 rows cost less than 3.00 times one row")
+
     def test_forms(self):
         args = ("bench", "-m", self.model.base, "--prompt", 4, "--gen", 0, "-r", 1)
         self.assertRegex(self.ok(*args).stdout, r"^\| test +\| method .*\n\|-+\|")
