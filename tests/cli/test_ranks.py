@@ -156,7 +156,7 @@ class Ranks(unittest.TestCase):
             return errors_in(done.stderr)[0]
 
         self.assertRegex(start('{"question": "no answer"}'), r"rank 1: .*train\.jsonl")
-        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), "not the settings or files of rank 0")
+        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), "rank 0 was started with another file than .*train.jsonl")
 
     def test_ctrl_c_ends_all_ranks_and_the_run_goes_on_with_another_number(self):
         started = start_ranks(2, *self.method("stopped", "penelope", "--save-every", 2, "--updates", 60, "--log-every", 1, "--dropout", 0.05))
