@@ -19,23 +19,30 @@ std::string with_digits(const char * format, double value) {
     return text;
 }
 
+std::string place_text(const UpdateReport & r) {
+    return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates);
+}
+
+std::string losses_text(const UpdateReport & r) {
+    return "loss " + with_digits("%.4f", r.loss) +
+           (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss));
+}
+
+std::string pace_text(const UpdateReport & r) {
+    return "rates " + with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
+           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s";
+}
+
 std::string update_line(const UpdateReport & r) {
-    return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | " + stage_text(r.stage) +
-           " | loss " + with_digits("%.4f", r.loss) +
-           (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss)) + " | rates " +
-           with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
-           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s | " +
+    return place_text(r) + " | " + stage_text(r.stage) + " | " + losses_text(r) + " | " + pace_text(r) + " | " +
            format_duration(r.ms) + " | " + format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
 }
 
 // The same for a terminal, where a narrow one cuts the end: what is looked at most stands first.
 std::string live_line(const UpdateReport & r, const std::optional<ScoreReport> & score) {
-    return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | loss " +
-           with_digits("%.4f", r.loss) + (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss)) +
+    return place_text(r) + " | " + losses_text(r) +
            (score ? " | exact match " + with_digits("%.1f %%", 100 * score->exact) : "") + " | " +
-           format_duration(r.ms_left) + " left | " + stage_text(r.stage) + " | rates " +
-           with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
-           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s | " +
+           format_duration(r.ms_left) + " left | " + stage_text(r.stage) + " | " + pace_text(r) + " | " +
            format_bytes(r.peak_memory);
 }
 
