@@ -50,7 +50,7 @@ class Training(unittest.TestCase):
                 if "loss" in json.loads(line) and "grad_norm" in json.loads(line)]
 
     def test_losses_of_the_cpu_with_the_settings_as_they_come(self):
-        for method in ("cot", "penelope", "coconut"):
+        for method in ("cot", "penelope", "coconut", "codi"):
             with self.subTest(method=method):
                 self.train_ok(*self.settings(method, DEVICE), out=f"device/{method}")
                 self.train_ok(*self.settings(method, "CPU"), out=f"cpu/{method}")

@@ -10,8 +10,6 @@ using namespace penelope::test;
 
 namespace {
 
-const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
-
 // A session on the device and one on the CPU over the same files.
 struct Pair {
     Pair(const std::string & base, const std::string & sidecar, const SessionOptions & options)
@@ -41,10 +39,28 @@ Tokens prompt_of(const GoldenCase & g, size_t n) {
     return tokens;
 }
 
+// Every thought and the first logits against "<method>.safetensors" of the case "last".
+void check_thoughts(const std::string & method, const std::string & sidecar, const std::vector<Tokens> & prompts) {
+    const GoldenCase &      g        = golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(g.source(method + ".safetensors"));
+    Session                 session(load(device_name(), g.backbone(), sidecar), session_options(GGML_TYPE_F32));
+    for (int k : { 1, 3 }) {
+        for (size_t example = 0; example < prompts.size(); example++) {
+            const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
+            CAPTURE(p);
+            const auto states = session.dump(prompts[example], k);
+            CHECK(states.size() == size_t(k + 1));
+            for (const DumpTensor & state : states) {
+                CHECK(difference(state.data, expected.read_f32(p + "." + state.name)) < tolerance());
+            }
+        }
+    }
+}
+
 } // namespace
 
 TEST_CASE("states, greedy answers and layer applications of all golden cases") {
-    for (const std::string & name : kCases) {
+    for (const std::string & name : kTrajectoryCases) {
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());
         Session            session(engine, session_options(GGML_TYPE_F32));
@@ -78,7 +94,7 @@ TEST_CASE("states, greedy answers and layer applications of all golden cases") {
 }
 
 TEST_CASE("the answer's logits follow the reference token by token") {
-    for (const std::string & name : kCases) {
+    for (const std::string & name : kTrajectoryCases) {
         CAPTURE(name);
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());
@@ -99,20 +115,14 @@ TEST_CASE("the answer's logits follow the reference token by token") {
 }
 
 TEST_CASE("Coconut's thoughts and first logits") {
-    const GoldenCase &      g        = golden("last");
-    const SafetensorsReader expected = SafetensorsReader::open(g.source("coconut.safetensors"));
-    Session session(load(device_name(), g.backbone(), g.coconut_sidecar()), session_options(GGML_TYPE_F32));
-    for (int k : { 1, 3 }) {
-        for (size_t example : { size_t(0), size_t(1) }) {
-            const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
-            CAPTURE(p);
-            const auto states = session.dump(g.prompt_ids(example), k);
-            CHECK(states.size() == size_t(k + 1));
-            for (const DumpTensor & state : states) {
-                CHECK(difference(state.data, expected.read_f32(p + "." + state.name)) < tolerance());
-            }
-        }
-    }
+    const GoldenCase & g = golden("last");
+    check_thoughts("coconut", g.coconut_sidecar(), { g.prompt_ids(0), g.prompt_ids(1) });
+}
+
+TEST_CASE("CODI's thoughts and first logits") {
+    const GoldenCase & g    = golden("last");
+    const Json         json = read_json_file(g.source("codi.json"));
+    check_thoughts("codi", g.codi_sidecar(), { json["examples"][0]["prompt_ids"].get<Tokens>() });
 }
 
 TEST_CASE("prompts of every length from 1 to 40") {
@@ -209,4 +219,28 @@ TEST_CASE("a request that is cancelled before it starts ends without an answer, 
     const Answer whole = session.generate(g.prompt_ids(0), options);
     CHECK(whole.tokens.size() >= cut.tokens.size());
     CHECK(std::equal(cut.tokens.begin(), cut.tokens.end(), whole.tokens.begin()));
+}
+
+// Each device of a split has its own.
+TEST_CASE("before the first token one upload, one graph and one download whatever K, then one of each per token" *
+          doctest::skip(is_split(device_name()))) {
+    const GoldenCase & g = golden("middle");
+    for (int k : { 0, 1, 6 }) {
+        CAPTURE(k);
+        Session         session(load(device_name(), g.backbone(), g.sidecar()), session_options(GGML_TYPE_F32));
+        GenerateOptions options;
+        options.n_steps          = k;
+        options.ignore_end       = true;
+        int64_t           n_seen = 0;
+        const HostTraffic before = host_traffic();
+        session.generate(g.prompt_ids(0), options, [&](std::string_view, int32_t) {
+            n_seen++;
+            const HostTraffic now = host_traffic();
+            CHECK(now.n_uploads - before.n_uploads == n_seen);
+            CHECK(now.n_downloads - before.n_downloads == n_seen);
+            CHECK(session.context().n_computes() == n_seen);
+            return n_seen < 5;
+        });
+        CHECK(n_seen == 5);
+    }
 }

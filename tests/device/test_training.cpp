@@ -14,8 +14,6 @@ using namespace penelope::test;
 
 namespace {
 
-const std::vector<std::string> kCases{ "last", "middle", "full", "overwrite" };
-
 const Backend & device() {
     static Backend instance(find_device(device_name()), 2);
     return instance;
@@ -60,7 +58,7 @@ std::vector<double> run(const ModelChoice & choice, const Backend & backend, con
 } // namespace
 
 TEST_CASE("loss and every gradient through the latent trajectory") {
-    for (const std::string & name : kCases) {
+    for (const std::string & name : kTrajectoryCases) {
         const GoldenCase & g = golden(name);
         TrainedModel       model(choice_of(g, "penelope"), device());
         StepGraphs         graphs(model.objective(), model.backbone(), device(), &model.optimizer());
@@ -89,8 +87,22 @@ TEST_CASE("loss and every gradient through Coconut's passes") {
     check_gradients(model, scale, expected, "grad.K2.");
 }
 
+TEST_CASE("the three losses and every gradient of CODI") {
+    const GoldenCase &      g        = golden("last");
+    const SafetensorsReader expected = SafetensorsReader::open(g.source("codi.safetensors"));
+    const Json              losses   = read_json_file(g.source("codi.json"))["losses"];
+    TrainedModel            model(choice_of(g, "codi"), device());
+    StepGraphs              graphs(model.objective(), model.backbone(), device(), &model.optimizer());
+    const float             scale = model.loss_scale();
+    const StepLoss          loss  = graphs.run(taught_examples(g, model.tokenizer(), 3), scale);
+    CHECK(std::fabs(loss.mean - losses["student"].get<double>()) < tolerance());
+    CHECK(std::fabs(loss.teacher - losses["teacher"].get<double>()) < tolerance());
+    CHECK(std::fabs(loss.distance - losses["distillation"].get<double>()) < tolerance());
+    check_gradients(model, scale, expected, "grad.K3.");
+}
+
 TEST_CASE("four updates of AdamW with clipping and schedule") {
-    for (const std::string & name : kCases) {
+    for (const std::string & name : kTrajectoryCases) {
         CAPTURE(name);
         const GoldenCase & g      = golden(name);
         const Json &       recipe = g.json()["train"];
@@ -118,15 +130,16 @@ TEST_CASE("four updates of AdamW with clipping and schedule") {
 }
 
 TEST_CASE("twenty updates of each method with dropout give the losses of the CPU") {
-    const GoldenCase & g = golden("middle");
-    for (const char * method : { "cot", "penelope", "coconut" }) {
+    for (const std::string method : { "cot", "penelope", "coconut", "codi" }) {
         CAPTURE(method);
-        ModelChoice choice       = choice_of(g, method);
-        choice.dropout           = 0.05f;
-        choice.seed              = 3;
-        const Minibatch batch    = all_examples(g, 2);
-        const auto      found    = run(choice, device(), batch, 20);
-        const auto      expected = run(choice, cpu(), batch, 20);
+        const GoldenCase & g      = golden(method == "codi" ? "last" : "middle");
+        ModelChoice        choice = choice_of(g, method);
+        choice.dropout            = 0.05f;
+        choice.seed               = 3;
+        const Minibatch batch =
+            method == "codi" ? taught_examples(g, TrainedModel(choice, cpu()).tokenizer(), 2) : all_examples(g, 2);
+        const auto found    = run(choice, device(), batch, 20);
+        const auto expected = run(choice, cpu(), batch, 20);
         for (size_t i = 0; i < found.size(); i++) {
             CAPTURE(i);
             CHECK(std::fabs(found[i] - expected[i]) < (has_16_bit_products() ? 2e-2 : 1e-4));

@@ -5,12 +5,10 @@
 
 #include "support/difference.h"
 #include "support/training.h"
-#include "train/curriculum.h"
 #include "train/exchange.h"
 #include "train/schedule.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
-#include "train/training_data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +20,7 @@ using penelope::test::cpu;
 using penelope::test::difference;
 using penelope::test::GoldenCase;
 using penelope::test::largest;
+using penelope::test::taught_examples;
 
 namespace {
 
@@ -102,23 +101,14 @@ TEST_CASE("the three losses and every gradient of CODI") {
     TrainedModel model(choice, cpu());
 
     // The texts become the reference's tokens, and the row of the distillation is found.
-    std::vector<Example> examples;
-    for (const Json & example : json["examples"]) {
-        examples.push_back({ "", example["question"], example["steps"], example["answer"] });
-    }
-    const TrainingData data(examples, model.tokenizer(), { "{question}\n", "The answer is: " });
-    Minibatch          batch;
-    batch.n_steps         = 3;
-    batch.has_teacher     = true;
-    batch.distance_weight = 20;
-    for (size_t i = 0; i < data.size(); i++) {
-        const TokenizedExample example = data.with_teacher(i, kAnswerOnly);
-        const Json &           known   = json["examples"][i];
+    const Minibatch batch = taught_examples(golden, model.tokenizer(), 3);
+    for (size_t i = 0; i < batch.examples.size(); i++) {
+        const TokenizedExample & example = batch.examples[i];
+        const Json &             known   = json["examples"][i];
         CHECK(example.prompt == known["prompt_ids"].get<std::vector<int32_t>>());
         CHECK(example.trace == known["cot_ids"].get<std::vector<int32_t>>());
         CHECK(example.target == known["answer_ids"].get<std::vector<int32_t>>());
         CHECK(example.tap == known["tap"].get<int>());
-        batch.examples.push_back(example);
     }
     StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
     const StepLoss loss = graphs.run(batch);

@@ -148,28 +148,6 @@ TEST_CASE("one graph computation before the first answer token, and the graph is
     CHECK(context.n_built() == 1);
 }
 
-TEST_CASE("before the first token one upload, one graph and one download whatever K, then one of each per token") {
-    const GoldenCase & g = golden("middle");
-    for (int k : { 0, 1, 6 }) {
-        CAPTURE(k);
-        Session         session(load(g, true), f32_session());
-        GenerateOptions options;
-        options.n_steps    = k;
-        options.ignore_end = true;
-        int64_t     n_seen = 0;
-        HostTraffic before = host_traffic();
-        session.generate(g.prompt_ids(0), options, [&](std::string_view, int32_t) {
-            n_seen++;
-            const HostTraffic now = host_traffic();
-            CHECK(now.n_uploads - before.n_uploads == n_seen);
-            CHECK(now.n_downloads - before.n_downloads == n_seen);
-            CHECK(session.context().n_computes() == n_seen);
-            return n_seen < 5;
-        });
-        CHECK(n_seen == 5);
-    }
-}
-
 TEST_CASE("a bucket pads prompts of several lengths into one graph without changing the answer") {
     for (const std::string & name : kCases) {
         CAPTURE(name);

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace penelope::test {
@@ -30,7 +31,11 @@ inline std::string device_name() {
     return name && *name ? name : "CPU";
 }
 
-inline const std::string kSplit = "split:";
+inline constexpr std::string_view kSplit = "split:";
+
+inline bool is_split(const std::string & device) {
+    return device.rfind(kSplit, 0) == 0;
+}
 
 inline void connect_servers() {
     static bool  done = false;
@@ -77,7 +82,7 @@ inline std::shared_ptr<const Engine> load(const std::string & device, const std:
     options.sidecar = sidecar;
     options.device  = device;
     connect_servers();
-    if (device.rfind(kSplit, 0) == 0) {
+    if (is_split(device)) {
         options.device = "auto";
         options.split  = device.substr(kSplit.size());
     }
