@@ -1,0 +1,100 @@
+#include "base/temporary_folder.h"
+#include "empty_files.h"
+#include "graphs.h"
+#include "train/method_training.h"
+#include "train/step_graph.h"
+#include "train/trained_model.h"
+
+#include <numeric>
+
+namespace penelope::audit {
+
+namespace {
+
+constexpr int kMaxSteps = 8;
+
+std::vector<int32_t> tokens(size_t n) {
+    std::vector<int32_t> made(n);
+    std::iota(made.begin(), made.end(), 1);
+    return made;
+}
+
+// Two examples of different lengths, with what the method learns from.
+Minibatch batch_for(const MethodTraining & training, int n_steps) {
+    Minibatch batch;
+    batch.n_steps = n_steps;
+    for (size_t i = 0; i < 2; i++) {
+        TokenizedExample example;
+        example.prompt = tokens(11 + 12 * i);
+        example.target = tokens(6 + i);
+        if (training.has_teacher) {
+            example.trace = tokens(9 + i);
+            example.tap   = 1;
+        }
+        if (training.says_steps) {
+            example.thoughts.assign(size_t(n_steps), tokens(1 + i));
+        }
+        batch.examples.push_back(example);
+    }
+    batch.has_teacher     = training.has_teacher;
+    batch.distance_weight = training.has_teacher ? 1 : 0;
+    batch.n_thought_rows  = training.says_steps && n_steps > 0 ? 2 : 0;
+    batch.step_weight     = batch.n_thought_rows > 0 ? 0.5 : 0;
+    return batch;
+}
+
+// An update, and the loss alone as validation takes it, at every depth.
+void train(const ModelChoice & choice, const Backend & backend, const std::vector<int> & depths) {
+    TrainedModel model(choice, backend);
+    StepGraphs   updates(model.objective(), model.backbone(), backend, &model.optimizer());
+    StepGraphs   losses(model.objective(), model.backbone(), backend, nullptr);
+    for (int k : depths) {
+        const Minibatch batch = batch_for(model.training(), k);
+        updates.run(batch, model.loss_scale());
+        model.optimizer().step(std::vector<double>(model.groups().size(), 1e-3), 1.0, model.loss_scale());
+        losses.run(batch);
+    }
+}
+
+// A few layers, a short vocabulary: what is trained or transposed as a whole is read by the host.
+ModelConfig shortened(ModelConfig config) {
+    config.n_layer = 4;
+    config.n_vocab = 4096;
+    return config;
+}
+
+} // namespace
+
+void ask_training(const Asked & asked, const AskAbout & ask) {
+    const TemporaryFolder folder;
+    const ModelConfig     whole = config_of(asked.shape), part = shortened(whole);
+    write_empty_backbone(whole, asked.type, folder.file("whole.gguf"));
+    write_empty_backbone(part, asked.type, folder.file("part.gguf"));
+    const Backend backend(find_device(asked.device), 1);
+    for (const std::string & method : trainable_methods()) {
+        const MethodTraining & training = method_training(method);
+        const std::vector<int> steps    = training.format() ? asked.steps : std::vector<int>{ 0 };
+        const std::vector<int> deepest{ steps.back() };
+        const std::string      kind = "training " + method;
+        ModelChoice            choice;
+        choice.method          = method;
+        choice.dropout         = 0.05f;
+        choice.base            = folder.file("whole.gguf");
+        choice.keep_transposes = false;
+        training.usual_shape(choice.sidecar, whole, kMaxSteps);
+        ask(kind, [&] { train(choice, backend, steps); });
+        choice.recompute = true;
+        ask(kind + ", layers computed again", [&] { train(choice, backend, deepest); });
+
+        choice.recompute       = false;
+        choice.base            = folder.file("part.gguf");
+        choice.keep_transposes = true;
+        choice.sidecar         = {};
+        training.usual_shape(choice.sidecar, part, kMaxSteps);
+        ask(kind + ", transposes kept", [&] { train(choice, backend, deepest); });
+        choice.full = true;
+        ask(kind + ", all weights", [&] { train(choice, backend, deepest); });
+    }
+}
+
+} // namespace penelope::audit
