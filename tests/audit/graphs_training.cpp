@@ -1,3 +1,4 @@
+#include "arch/qwen35/config.h"
 #include "base/temporary_folder.h"
 #include "empty_files.h"
 #include "graphs.h"
@@ -56,10 +57,15 @@ void train(const ModelChoice & choice, const Backend & backend, const std::vecto
     }
 }
 
-// A few layers, a short vocabulary: what is trained or transposed as a whole is read by the host.
+// A few layers, a short vocabulary: what is trained or transposed as a whole is read by the host. Kinds of layers repeat every four.
 ModelConfig shortened(ModelConfig config) {
     config.n_layer = 4;
     config.n_vocab = 4096;
+    if (const auto * own = dynamic_cast<const Qwen35Config *>(config.own.get())) {
+        auto shorter = std::make_shared<Qwen35Config>(*own);
+        shorter->is_recurrent.resize(size_t(config.n_layer));
+        config.own = std::move(shorter);
+    }
     return config;
 }
 

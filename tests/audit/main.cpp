@@ -49,6 +49,11 @@ class Audit {
             }
         }
         print_row("all", all);
+        std::printf("\noperations:");
+        for (const std::string & operation : all.operations) {
+            std::printf(" %s", operation.c_str());
+        }
+        std::printf("\n");
         for (const auto & [what, n] : all.refused) {
             std::printf("refused %d times, %s\n", n, what.c_str());
         }

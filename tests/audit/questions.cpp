@@ -1,6 +1,7 @@
 #include "questions.h"
 
 #include "graph/rpc.h"
+#include "kernel_needs.h"
 
 #include <cstdint>
 
@@ -54,6 +55,9 @@ bool may_start_anywhere(const ggml_tensor * node, const ggml_tensor * source) {
 std::string objection_to(const ggml_tensor * node, const DeviceInfo & device) {
     if (!ggml_backend_dev_supports_op(device.dev, node) || (is_rpc(device) && !runs_remotely(node))) {
         return "not run: " + node_text(node);
+    }
+    if (const char * need = unmet_need(node, device)) {
+        return std::string(need) + ": " + node_text(node);
     }
     const size_t alignment = ggml_backend_buft_get_alignment(ggml_backend_dev_buffer_type(device.dev));
     if (!lies_inside(node)) {

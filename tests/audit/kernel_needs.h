@@ -1,0 +1,12 @@
+// What kernels take for granted although the device says that it runs the operation: read in the pinned ggml's sources, because a
+// graph that breaks one of these ends the process or is computed wrongly on the device alone.
+#pragma once
+
+#include "graph/device.h"
+
+namespace penelope::audit {
+
+// Null: everything is as the kernel expects. Else what is not.
+const char * unmet_need(const ggml_tensor * node, const DeviceInfo & device);
+
+} // namespace penelope::audit
