@@ -75,12 +75,12 @@ void write_empty_backbone(const ModelConfig & c, const std::string & type, const
 }
 
 void write_empty_sidecar(const std::string & backbone, const std::string & method, const std::string & type,
-                         const std::string & path) {
+                         bool has_pairs, const std::string & path) {
     const GgufReader base = GgufReader::open(backbone);
     SidecarConfig    sidecar;
     sidecar.method      = method;
     sidecar.base        = read_base_facts(base);
-    sidecar.lora_alpha  = 2 * kLoraRank;
+    sidecar.lora_alpha  = has_pairs ? 2 * kLoraRank : 0;
     const ModelConfig c = read_model_config(base);
     method_training(method).usual_shape(sidecar, c, int(sidecar.k_max));
 
@@ -89,7 +89,7 @@ void write_empty_sidecar(const std::string & backbone, const std::string & metho
         facts.push_back({ shape.name, shape.ne, GGML_TYPE_F32 });
     }
     for (const TensorSpec & spec : tensors_of(c)) {
-        if (spec.role == TensorRole::projection) {
+        if (has_pairs && spec.role == TensorRole::projection) {
             facts.push_back({ spec.gguf + ".lora_a", { spec.ne[0], kLoraRank }, GGML_TYPE_F32 });
             facts.push_back({ spec.gguf + ".lora_b", { kLoraRank, spec.ne[1] }, GGML_TYPE_F32 });
         }

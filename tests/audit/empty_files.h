@@ -14,8 +14,8 @@ ModelConfig config_of(const std::string & shape);
 // type: as `penelope quantize` takes it, and choosing the types of the tensors as it does.
 void write_empty_backbone(const ModelConfig & config, const std::string & type, const std::string & path);
 
-// Modules of the method and LoRA pairs for that backbone.
+// Modules of the method for that backbone, and LoRA pairs beside them.
 void write_empty_sidecar(const std::string & backbone, const std::string & method, const std::string & type,
-                         const std::string & path);
+                         bool has_pairs, const std::string & path);
 
 } // namespace penelope::audit

@@ -121,7 +121,7 @@ void ask_inference(const Asked & asked, const AskAbout & ask) {
     });
     for (const std::string & method : method_format_names()) {
         files.sidecar = folder.file(method + ".gguf");
-        write_empty_sidecar(files.base, method, asked.type, files.sidecar);
+        write_empty_sidecar(files.base, method, asked.type, true, files.sidecar);
         std::shared_ptr<const Engine> engine;
         ask("cot", [&] {
             engine = Engine::load(files);

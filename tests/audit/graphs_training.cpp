@@ -12,8 +12,6 @@ namespace penelope::audit {
 
 namespace {
 
-constexpr int kMaxSteps = 8;
-
 std::vector<int32_t> tokens(size_t n) {
     std::vector<int32_t> made(n);
     std::iota(made.begin(), made.end(), 1);
@@ -73,9 +71,9 @@ ModelConfig shortened(ModelConfig config) {
 
 void ask_training(const Asked & asked, const AskAbout & ask) {
     const TemporaryFolder folder;
-    const ModelConfig     whole = config_of(asked.shape), part = shortened(whole);
+    const ModelConfig     whole = config_of(asked.shape);
     write_empty_backbone(whole, asked.type, folder.file("whole.gguf"));
-    write_empty_backbone(part, asked.type, folder.file("part.gguf"));
+    write_empty_backbone(shortened(whole), asked.type, folder.file("part.gguf"));
     const Backend backend(find_device(asked.device), 1);
     for (const std::string & method : trainable_methods()) {
         const MethodTraining & training = method_training(method);
@@ -83,21 +81,27 @@ void ask_training(const Asked & asked, const AskAbout & ask) {
         const std::vector<int> deepest{ steps.back() };
         const std::string      kind = "training " + method;
         ModelChoice            choice;
-        choice.method          = method;
-        choice.dropout         = 0.05f;
-        choice.base            = folder.file("whole.gguf");
+        choice.method  = method;
+        choice.dropout = 0.05f;
+        // From a file, because drawing the first values of modules takes longer than all questions.
+        const auto start_from = [&](const std::string & base, bool has_pairs) {
+            choice.base = base;
+            if (training.format()) {
+                choice.init = folder.file("init.gguf");
+                write_empty_sidecar(base, method, "F32", has_pairs, choice.init);
+            }
+        };
+        start_from(folder.file("whole.gguf"), true);
         choice.keep_transposes = false;
-        training.usual_shape(choice.sidecar, whole, kMaxSteps);
         ask(kind, [&] { train(choice, backend, steps); });
         choice.recompute = true;
         ask(kind + ", layers computed again", [&] { train(choice, backend, deepest); });
 
+        start_from(folder.file("part.gguf"), true);
         choice.recompute       = false;
-        choice.base            = folder.file("part.gguf");
         choice.keep_transposes = true;
-        choice.sidecar         = {};
-        training.usual_shape(choice.sidecar, part, kMaxSteps);
         ask(kind + ", transposes kept", [&] { train(choice, backend, deepest); });
+        start_from(folder.file("part.gguf"), false);
         choice.full = true;
         ask(kind + ", all weights", [&] { train(choice, backend, deepest); });
     }
