@@ -14,9 +14,10 @@ using AskAbout = std::function<void(const std::string & kind, const std::functio
 
 // What a model is made of and how deep it thinks.
 struct Asked {
-    std::string            shape, type, device;
-    std::vector<int>       steps;  // each K to ask for
-    std::vector<ggml_type> caches; // types
+    std::string            shape, type;
+    std::string            device, other; // two of the same kind, for layers spread over both
+    std::vector<int>       steps;         // each K to ask for
+    std::vector<ggml_type> caches;        // types
 };
 
 // Every way to answer with a model of this shape, weights and modules of this type.

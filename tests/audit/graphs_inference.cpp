@@ -127,10 +127,23 @@ void ask_inference(const Asked & asked, const AskAbout & ask) {
             engine = Engine::load(files);
             answer(engine, asked.caches.front(), "cot", 0);
         });
+        if (!engine) {
+            continue; // heard already
+        }
         for (ggml_type cache : asked.caches) {
             const bool is_first = cache == asked.caches.front();
             ask_method(engine, cache, method, is_first ? asked.steps : std::vector<int>{ asked.steps.back() }, ask);
         }
+        ask("layers on two devices", [&] {
+            const int n_first = config_of(asked.shape).n_layer / 2, n_second = config_of(asked.shape).n_layer - n_first;
+            LoadOptions spread = files;
+            spread.split =
+                asked.device + "=" + std::to_string(n_first) + "," + asked.other + "=" + std::to_string(n_second);
+            engine = Engine::load(spread);
+            answer(engine, asked.caches.front(), method, asked.steps.back());
+            answer_batch(engine, asked.caches.front(), method, asked.steps.back());
+            step_by_step(engine, asked.caches.front(), method);
+        });
     }
 }
 

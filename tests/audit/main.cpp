@@ -108,7 +108,7 @@ int main(int argc, char ** argv) {
         }
         const DeviceInfo  asked = find_device(device);
         Audit             audit;
-        const std::string shadow = add_shadow(asked, audit.answers);
+        const std::string shadow = add_shadow(asked, audit.answers), other = add_shadow(asked, audit.answers);
         std::printf("%s: %s\n\n", asked.name.c_str(), asked.description.c_str());
         for (const std::string & shape : shapes) {
             for (const std::string & type : types) {
@@ -116,7 +116,7 @@ int main(int argc, char ** argv) {
                     audit.ask(kind, shape + " " + type, work);
                 };
                 // Types of weights matter to products and tables, those of caches to attention: neither to how many steps there are.
-                Asked what{ shape, type, shadow, { std::min(2, steps.back()) }, { GGML_TYPE_F16 } };
+                Asked what{ shape, type, shadow, other, { std::min(2, steps.back()) }, { GGML_TYPE_F16 } };
                 if (type == types.front()) {
                     what.steps  = steps;
                     what.caches = { GGML_TYPE_F16, GGML_TYPE_F32, GGML_TYPE_BF16, GGML_TYPE_Q8_0 };
