@@ -116,11 +116,12 @@ void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const st
     writer.begin_data();
     std::vector<float> rows;
     for (const auto & [name, tensor] : tensors) {
-        const int64_t width  = tensor.source->ne[0];
-        const int64_t n_rows = tensor.source->ne[1];
+        const GgufTensor & source = *tensor.source;
+        const int64_t      width  = source.ne[0];
+        const int64_t      n_rows = source.ne[1];
         rows.resize(size_t(width * n_rows));
         read_as_hf(tensor.spec, 0, n_rows, width, rows.data(),
-                   [&](int64_t row, int64_t n, float * into) { read_rows_f32(*tensor.source, row, n, into); });
+                   [&](int64_t row, int64_t n, float * into) { read_rows_f32(source, row, n, into); });
         writer.write(rows.data(), rows.size() * sizeof(float));
     }
     writer.finish();
