@@ -259,7 +259,7 @@ class Resuming(Trained):
 
     def test_killed_at_any_moment_it_ends_with_the_same_bits(self):
         rng = random.Random(1)
-        for method in ("cot", "penelope", "coconut"):
+        for method in ("cot", "penelope", "coconut", "codi"):
             expected = self.expected(method)
             n_killed = 0
             while n_killed < KILLS:
