@@ -1,32 +1,17 @@
 #include "train/trainer.h"
 
-#include "base/atomic_file.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "train/batch_split.h"
 #include "train/data_files.h"
 #include "train/same_settings.h"
 #include "train/save_model.h"
-#include "train/schedule.h"
 #include "train/share_state.h"
-#include "train/thoughts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <numeric>
 
 namespace penelope {
-
-namespace {
-
-constexpr double kMsSmoothing  = 0.1; // share of the newest update in the mean duration
-constexpr float  kScaleRetreat = 16;
-
-} // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
@@ -86,200 +71,6 @@ void Trainer::check_lengths() {
     if (train_->size() == 0) {
         throw Error(ErrorKind::usage, settings_.data + ": no example is left to train on");
     }
-}
-
-Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const {
-    Minibatch batch;
-    batch.n_steps     = stage.n_steps;
-    batch.step_weight = step_weight;
-    batch.has_teacher = model_->training().has_teacher;
-    if (batch.has_teacher) {
-        batch.distance_weight = settings_.distill;
-    }
-    for (size_t i : examples) {
-        const Example &  example = train_->example(i);
-        TokenizedExample tokenized =
-            batch.has_teacher ? train_->with_teacher(i, stage.n_latent) : train_->tokenized(i, stage.n_latent);
-        tokenized.is_asked = stage.asks(example.steps.size());
-        if (step_weight > 0) {
-            tokenized.thoughts = thought_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
-                                                stage.n_steps, int(model_->sidecar().n_memory));
-            for (const std::vector<int32_t> & tokens : tokenized.thoughts) {
-                batch.n_thought_rows = std::max(batch.n_thought_rows, int(tokens.size()));
-            }
-        }
-        batch.examples.push_back(std::move(tokenized));
-    }
-    return batch;
-}
-
-FirstGradients Trainer::first_gradients() {
-    std::vector<size_t> examples(std::min(train_->size(), size_t(settings_.batch)));
-    std::iota(examples.begin(), examples.end(), size_t(0));
-    const float     scale = model_->loss_scale();
-    const Minibatch batch =
-        minibatch(examples, curriculum_.draw({}, 1, settings_.model.seed), step_weight(settings_, 1));
-    return { graphs_->run(batch, scale).total(batch), scale };
-}
-
-// This rank's part of a minibatch, chosen so that all have about as many tokens.
-Minibatch Trainer::own_share(const Minibatch & batch) const {
-    std::vector<size_t> costs;
-    for (const TokenizedExample & example : batch.examples) {
-        const size_t n_taught =
-            batch.has_teacher ? example.prompt.size() + example.trace.size() + example.target.size() : 0;
-        costs.push_back(example.prompt.size() + example.target.size() + n_taught);
-    }
-    Minibatch share;
-    share.n_steps                                = batch.n_steps;
-    share.n_divisor                              = std::max(1, batch.n_asked());
-    share.n_thought_rows                         = batch.n_thought_rows;
-    share.n_thought_divisor                      = std::max(1, batch.n_said());
-    share.step_weight                            = batch.step_weight;
-    share.has_teacher                            = batch.has_teacher;
-    share.distance_weight                        = batch.distance_weight;
-    share.n_taught_divisor                       = std::max(1, batch.n_taught());
-    const std::vector<std::vector<size_t>> parts = split_evenly(costs, size_t(ranks_.size()));
-    for (size_t i : parts[size_t(ranks_.rank())]) {
-        share.examples.push_back(batch.examples[i]);
-        share.places.push_back(uint32_t(i));
-    }
-    share.share = double(share.n_examples()) / double(batch.n_examples());
-    return share;
-}
-
-// Remaining time: an update costs in proportion to its sequential layer applications.
-double Trainer::ms_left(int64_t update, double ms) const {
-    const auto cost = [&](const Stage & stage) {
-        return double(model_->objective().n_layer_applications(model_->backbone(), stage.n_steps));
-    };
-    const double here   = cost(curriculum_.at(state_.place));
-    double       left   = 0;
-    int64_t      n_left = settings_.n_updates - update;
-    for (size_t i = size_t(state_.place.stage); i < curriculum_.stages().size(); i++) {
-        const Stage & stage = curriculum_.stages()[i];
-        const int64_t plan  = std::max<int64_t>(0, stage.last - std::max(update, stage.first - 1));
-        const int64_t n     = stage.is_final ? n_left : std::min(n_left, plan);
-        left += double(n) * ms * cost(stage) / here;
-        n_left -= n;
-    }
-    return left;
-}
-
-// True when a rank was asked to stop.
-bool Trainer::train_once(int64_t update, const TrainEvents & events) {
-    state_.place              = curriculum_.next(state_.place, state_.update);
-    const Stage     stage     = curriculum_.draw(state_.place, update, settings_.model.seed);
-    Optimizer &     optimizer = model_->optimizer();
-    const Stopwatch watch;
-    const size_t    sent_before = ranks_.bytes_sent();
-    if (model_->training().resets_moments && update == state_.place.since + 1) {
-        optimizer.reset_moments();
-    }
-    const Minibatch batch      = minibatch(order_->batch(update), stage, step_weight(settings_, update));
-    const Minibatch share      = own_share(batch);
-    model_->dropout().step     = uint64_t(update);
-    model_->dropout().examples = share.places;
-    const double factor =
-        rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
-    std::vector<double> rates;
-    for (const TrainableGroup & group : model_->groups()) {
-        rates.push_back(factor * (group.rate == RateKind::backbone ? settings_.backbone_rate : settings_.module_rate));
-    }
-    // Each update starts from the same scale, so that a resumed run takes the same ones.
-    float      scale = model_->loss_scale();
-    StepLoss   loss;
-    double     wait_ms = 0, exchange_ms = 0;
-    StepReport report{};
-    while (true) {
-        Stopwatch                 waiting;
-        const std::vector<double> sums = sum_together(ranks_, 4, [&](std::vector<double> & mine) {
-            const StepLoss own = graphs_->run(share, scale);
-            mine               = { own.mean, own.steps, own.teacher, own.distance };
-            waiting            = Stopwatch();
-        });
-        loss.mean                      = sums[0];
-        loss.steps                     = sums[1];
-        loss.teacher                   = sums[2];
-        loss.distance                  = sums[3];
-        wait_ms += waiting.elapsed_ms();
-        report = StepReport{ NAN, false };
-        if (std::isfinite(loss.total(batch))) {
-            const Stopwatch exchanging;
-            sum_gradients(ranks_, optimizer);
-            exchange_ms += exchanging.elapsed_ms();
-            report = optimizer.step(rates, settings_.clip, scale);
-        }
-        if (report.applied || !std::isfinite(loss.total(batch)) || scale <= 1.0f) {
-            break;
-        }
-        scale /= kScaleRetreat; // the gradients overflowed
-    }
-    if (!report.applied) {
-        save_last();
-        together(ranks_, [&]() -> void {
-            throw Error(ErrorKind::format,
-                        "update " + std::to_string(update) + ": the " +
-                            (std::isfinite(loss.total(batch)) ? "gradient" : "loss") +
-                            " is not finite; the state after update " + std::to_string(update - 1) + " is kept",
-                        "use smaller --rates");
-        });
-    }
-    const double ms = watch.elapsed_ms();
-    mean_ms_        = mean_ms_ > 0 ? (1 - kMsSmoothing) * mean_ms_ + kMsSmoothing * ms : ms;
-    state_.update   = update;
-    // Learned is what is said at every step and at the end.
-    state_.place.add(std::max(loss.mean, batch.n_thought_rows > 0 ? loss.steps : 0));
-    state_.seconds += ms / 1000.0;
-
-    UpdateReport shown{ update,
-                        settings_.n_updates,
-                        stage,
-                        loss.mean,
-                        batch.n_thought_rows > 0 ? loss.steps : -1,
-                        factor * settings_.backbone_rate,
-                        factor * settings_.module_rate,
-                        report.norm,
-                        1000.0 * batch.n_targets() / ms,
-                        ms,
-                        peak_memory(),
-                        ms_left(update, mean_ms_),
-                        order_->epochs(update) };
-    OrderedJson  line{ { "update", update },
-                      { "K", stage.n_steps },
-                      { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
-                      { "loss", loss.mean },
-                      { "backbone_rate", shown.backbone_rate },
-                      { "module_rate", shown.module_rate },
-                      { "grad_norm", report.norm },
-                      { "tokens", model_->objective().row_tokens(batch).size() },
-                      { "target_tokens", batch.n_targets() },
-                      { "tokens_per_second", shown.tokens_per_second },
-                      { "ms", ms },
-                      { "peak_memory", shown.peak_memory },
-                      { "epochs", shown.epochs } };
-    if (batch.n_thought_rows > 0) {
-        line["step_loss"]   = loss.steps;
-        line["step_weight"] = batch.step_weight;
-    }
-    if (batch.has_teacher) {
-        line["teacher_loss"] = loss.teacher;
-        line["distance"]     = loss.distance;
-    }
-    if (ranks_.size() > 1) {
-        line["ranks"]       = ranks_.size();
-        line["wait_ms"]     = wait_ms;
-        line["exchange_ms"] = exchange_ms;
-        line["bytes_sent"]  = ranks_.bytes_sent() - sent_before;
-    }
-    const std::vector<std::string> wishes = gather_together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            folder_.append_metrics(line);
-            events.updated(shown);
-        }
-        return std::string(events.stop() ? "stop" : "");
-    });
-    return std::count(wishes.begin(), wishes.end(), "stop") > 0;
 }
 
 void Trainer::validate(const TrainEvents & events) {
