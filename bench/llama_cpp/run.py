@@ -12,7 +12,6 @@ is in our favour; behind each median stands the ratio of the best runs, which ot
 import argparse
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -22,29 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-CACHE = Path(os.environ.get("PENELOPE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penelope.cpp")
+from llama_tools import CACHE, build_llama_cpp, fetched
 
-
-def fetched(what):
-    subprocess.run([sys.executable, ROOT / "ggml" / "fetch", what], check=True, stdout=subprocess.DEVNULL)
-    return Path(subprocess.run([sys.executable, ROOT / "ggml" / "fetch", "--path", what], check=True, capture_output=True, text=True).stdout.strip())
-
-
-def build_llama_cpp():
-    """The tools of llama.cpp, built once beside the fetched archive."""
-    source, build = fetched("llama.cpp"), CACHE / "llama.cpp-build"
-    tools = ["llama-bench", "llama-quantize", "llama-simple"]
-    if not all((build / "bin" / tool).exists() for tool in tools):
-        print(f"building {', '.join(tools)} (once, some minutes)", file=sys.stderr)
-        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        # GCC loses part of the configuration of AMX tiles (ggml/CMakeLists.txt): both sides go without them.
-        flags = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16" if platform.machine() == "x86_64" else ""
-        subprocess.run(["cmake", "-S", source, "-B", build, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DGGML_NATIVE=ON", "-DGGML_LLAMAFILE=ON",
-                        f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}",
-                        "-DLLAMA_CURL=OFF", "-DLLAMA_OPENSSL=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_SERVER=OFF"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", build, "-j", str(os.cpu_count()), "--target", *tools], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return build / "bin"
+TOOLS = ["llama-bench", "llama-quantize", "llama-simple"]
 
 
 def measured(command):
@@ -117,7 +96,7 @@ def main():
     options = parser.parse_args()
     if not options.penelope.exists():
         sys.exit(f"{options.penelope}: not built; run scripts/quickstart or give --penelope")
-    tools = options.llama_bin or build_llama_cpp()
+    tools = options.llama_bin or build_llama_cpp(*TOOLS)
     types = options.types.split(",")
     files = make_shape(options.penelope, options.shape, types) if options.shape else make_models(options.penelope, types)
 

@@ -22,11 +22,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from llama_tools import build_llama_cpp
+
 WORDS = "the sea was calm and a small boat went out to look for birds that nobody had seen before in this part of the world".split()
-
-
-def fetched(what):
-    return Path(subprocess.run([sys.executable, ROOT / "ggml" / "fetch", "--path", what], capture_output=True, text=True, check=True).stdout.strip())
 
 
 class Server:
@@ -45,6 +44,11 @@ class Server:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise SystemExit(f"{command[0]} does not start")
             time.sleep(0.2)
+
+    def cpu_seconds(self):
+        """Of all its threads so far, in the program and in the kernel."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self):
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -66,7 +70,7 @@ class Server:
 def penelope(args, clients, port, *model):
     size = ["-c", 1024] if model else []
     return Server([args.penelope, "serve", *model, *size, "--port", port, "--slots", clients, "-t", args.threads, "--connections", 256,
-                   "--queue", 1024], port)
+                   "--queue", 1024, *(["--loose"] if args.loose else [])], port)
 
 
 def llama_server(args, clients, port, model):
@@ -133,7 +137,7 @@ def peer(args):
         for turn in range(args.rounds):
             rng = random.Random(turn)
             bodies = [{"prompt": " ".join(rng.choices(WORDS, k=rng.randint(20, 60))), "max_tokens": args.tokens, "temperature": 0,
-                       "ignore_eos": True} for _ in range(max(4, 2 * clients))]
+                       "ignore_eos": True} for _ in range(max(8, 2 * clients))]
             for name, start in (("penelope", lambda: penelope(args, clients, 18180, "-m", args.model)),
                                 ("llama", lambda: llama_server(args, clients, 18181, args.model))):
                 with start() as server:
@@ -168,7 +172,7 @@ def box_props(port):
 
 
 def latent(args):
-    print("| clients | answers/s | first token, median ms | 95th percentile ms |\n|---|---|---|---|")
+    print("| clients | answers/s | first token, median ms | 95th percentile ms | computing time of the server, ms an answer |\n|---|---|---|---|---|")
     rates = {}
     for turn in range(args.rounds):
         for clients in (1, 16):
@@ -176,11 +180,13 @@ def latent(args):
                 deepest = box_props(server.port)["latent_steps"]["max"]
                 bodies = [{"prompt": q, "max_tokens": 16, "latent_steps": i % (deepest + 1)} for i, q in enumerate(questions(args.n or 200, turn))]
                 load(server.port, bodies[:8], 1)
+                before = server.cpu_seconds()
                 seconds, results = load(server.port, bodies, clients)
                 rates.setdefault(clients, []).append((len(bodies) / seconds, percentile([r[0] for r in results], .5) * 1000,
-                                                      percentile([r[0] for r in results], .95) * 1000))
+                                                      percentile([r[0] for r in results], .95) * 1000,
+                                                      (server.cpu_seconds() - before) / len(bodies) * 1000))
     for clients, figures in rates.items():
-        print(f"| {clients} | " + " | ".join(f"{statistics.median(f[i] for f in figures):.1f}" for i in range(3)) + " |")
+        print(f"| {clients} | " + " | ".join(f"{statistics.median(f[i] for f in figures):.1f}" for i in range(4)) + " |")
     print(f"\n16 clients get {statistics.median(f[0] for f in rates[16]) / statistics.median(f[0] for f in rates[1]):.2f} times the answers/s of one.")
 
 
@@ -264,7 +270,8 @@ def main():
     parser.add_argument("what", choices=["peer", "latent", "soak"])
     parser.add_argument("model", nargs="?", help="for peer: a GGUF file")
     parser.add_argument("--penelope", default=ROOT / "build" / "release" / "bin" / "penelope")
-    parser.add_argument("--llama-server", default=None)
+    parser.add_argument("--llama-server", default=None, help="instead of one built from the archive that brings ggml")
+    parser.add_argument("--loose", action="store_true", help="penelope serve --loose")
     parser.add_argument("--clients", type=lambda t: [int(x) for x in t.split(",")], default=[1, 4, 8, 16])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--tokens", type=int, default=48)
@@ -275,9 +282,7 @@ def main():
         if not args.model:
             parser.error("peer needs a model")
         if not args.llama_server:
-            args.llama_server = fetched("llama.cpp").parent / "llama.cpp-build" / "bin" / "llama-server"
-        if not Path(args.llama_server).exists():
-            parser.error(f"{args.llama_server} is not there: build it from the tree `ggml/fetch llama.cpp` gives")
+            args.llama_server = build_llama_cpp("llama-server") / "llama-server"
     {"peer": peer, "latent": latent, "soak": soak}[args.what](args)
 
 
