@@ -2,10 +2,13 @@
 
 #include "graph/dropout.h"
 
+#include <ggml-cpu.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 // Loops are compiled once more for processors with AVX2 and FMA, and the faster version is chosen when the program starts.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -91,14 +94,20 @@ typedef float     Vector __attribute__((vector_size(32), aligned(4)));
 constexpr int64_t kWidth   = 8;
 constexpr int64_t kVectors = 8; // sums that stay in registers
 
-// out += b low when `add`, else out = b low, for rows of n_out numbers
+// Numbers from one row to the next.
+struct Strides {
+    int64_t y, low;
+};
+
+// y += b low when `add`, else y = b low, for rows of n_out numbers
 PENELOPE_CPU_VERSIONS
-void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out, int64_t rank, Range rows, bool add) {
+void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out, int64_t rank, Strides strides,
+                   Range rows, bool add) {
     const int64_t block = kWidth * kVectors;
     for (int64_t i0 = 0; i0 < n_out; i0 += block) {
         for (int64_t r = rows.first; r < rows.last; r++) {
-            float *       out = y + r * n_out + i0;
-            const float * h   = low + r * rank;
+            float *       out = y + r * strides.y + i0;
+            const float * h   = low + r * strides.low;
             if (i0 + block <= n_out) {
                 Vector * vectors        = reinterpret_cast<Vector *>(out);
                 Vector   sums[kVectors] = {};
@@ -131,7 +140,8 @@ void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out,
 
 void low_rank(ggml_tensor * dst, const ggml_tensor * b, const ggml_tensor * low, int ith, int nth, bool add) {
     low_rank_rows(static_cast<float *>(dst->data), static_cast<const float *>(b->data),
-                  static_cast<const float *>(low->data), dst->ne[0], low->ne[0], share(dst->ne[1], 1, ith, nth), add);
+                  static_cast<const float *>(low->data), dst->ne[0], low->ne[0], { dst->ne[0], low->ne[0] },
+                  share(dst->ne[1], 1, ith, nth), add);
 }
 
 void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
@@ -140,6 +150,40 @@ void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
 
 void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
     low_rank(dst, dst->src[0], dst->src[1], ith, nth, false);
+}
+
+// --- weighted rows
+
+constexpr int64_t kDecodedRows = 32; // that stand side by side: their sum is written once
+
+void decode(const void * from, ggml_type type, float * to, int64_t n) {
+    switch (type) {
+        case GGML_TYPE_F32: std::memcpy(to, from, size_t(n) * sizeof(float)); break;
+        case GGML_TYPE_F16: ggml_cpu_fp16_to_fp32(static_cast<const ggml_fp16_t *>(from), to, n); break;
+        case GGML_TYPE_BF16: ggml_cpu_bf16_to_fp32(static_cast<const ggml_bf16_t *>(from), to, n); break;
+        default: ggml_get_type_traits(type)->to_float(from, to, n);
+    }
+}
+
+// Threads share the features, so that each sum is made by one of them.
+void run_weighted_rows(ggml_tensor * dst, int ith, int nth, void *) {
+    const ggml_tensor * matrix  = dst->src[0];
+    const ggml_tensor * weights = dst->src[1];
+    const int64_t       unit    = std::max<int64_t>(kWidth * kVectors, ggml_blck_size(matrix->type));
+    const Range         range   = share(dst->ne[0], unit, ith, nth);
+    const int64_t       n_out   = range.last - range.first;
+    const Strides       strides = { dst->ne[0], int64_t(weights->nb[1] / sizeof(float)) };
+    std::vector<float>  decoded(size_t(kDecodedRows * n_out));
+    for (int64_t first = 0; n_out > 0 && first < matrix->ne[1]; first += kDecodedRows) {
+        const int64_t n = std::min(kDecodedRows, matrix->ne[1] - first);
+        for (int64_t i = 0; i < n; i++) {
+            const char * row = static_cast<const char *>(matrix->data) + size_t(first + i) * matrix->nb[1];
+            decode(row + ggml_row_size(matrix->type, range.first), matrix->type, decoded.data() + i * n_out, n_out);
+        }
+        low_rank_rows(static_cast<float *>(dst->data) + range.first, decoded.data(),
+                      static_cast<const float *>(weights->data) + first, n_out, n, strides, { 0, dst->ne[1] },
+                      first > 0);
+    }
 }
 
 // --- swiglu
@@ -255,6 +299,11 @@ Node cpu_add_low_rank(Graph & g, Node y, Node b_transposed, Node low) {
     std::vector<Node> sources = { b_transposed, low };
     return ggml_custom_inplace(g.ctx(), y, sources.data(), int(sources.size()), run_add_low_rank, GGML_N_TASKS_MAX,
                                nullptr);
+}
+
+Node cpu_weighted_rows(Graph & g, Node matrix, Node weights) {
+    GGML_ASSERT(weights->type == GGML_TYPE_F32 && weights->nb[0] == sizeof(float) && matrix->ne[1] == weights->ne[0]);
+    return custom(g, { matrix->ne[0], weights->ne[1], 1 }, { matrix, weights }, run_weighted_rows);
 }
 
 Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {

@@ -17,6 +17,10 @@ Node cpu_transpose(Graph & g, Node x, int64_t n_zeros);
 Node cpu_low_rank(Graph & g, Node b_transposed, Node low);
 Node cpu_add_low_rank(Graph & g, Node y, Node b_transposed, Node low);
 
+// Rows of a matrix of any type, added up by weights: matrix [d, n], weights F32 [n, columns] with contiguous columns -> [d, columns],
+// the product with the transpose of the matrix, which is never made.
+Node cpu_weighted_rows(Graph & g, Node matrix, Node weights);
+
 // The gradient of the gate in silu(gate) * up: dy * up * silu'(gate). All contiguous F32 of one shape.
 Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up);
 

@@ -1,5 +1,6 @@
 #include "graph/ops_loss.h"
 
+#include "graph/kernels.h"
 #include "graph/nodes.h"
 #include "graph/tape.h"
 
@@ -10,8 +11,13 @@ namespace penelope {
 
 namespace {
 
-// Columns of the transposed head that are contracted at a time: longer rows than this fall out of the near caches.
+// Entries of the vocabulary that are contracted at a time: longer columns of the transposed head fall out of the near caches,
+// longer sums lose digits.
 constexpr int64_t kVocabularyChunk = 4096;
+
+Node rows_of(Graph & g, Node x, int64_t first, int64_t n) {
+    return ggml_view_2d(g.ctx(), x, x->ne[0], n, x->nb[1], size_t(first) * x->nb[1]);
+}
 
 // [n, d] for the vocabulary entries first..first+n-1 of the head: its transpose, in the type it is kept in or decoded here.
 Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
@@ -20,9 +26,7 @@ Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
     if (all) {
         return ggml_view_2d(ctx, all, n, all->ne[1], all->nb[1], ggml_row_size(all->type, first));
     }
-    Node rows =
-        ggml_view_2d(ctx, head.weight, head.weight->ne[0], n, head.weight->nb[1], size_t(first) * head.weight->nb[1]);
-    return transpose_copy(g, decoded(g, rows));
+    return transpose_copy(g, decoded(g, rows_of(g, head.weight, first, n)));
 }
 
 // sum over v of probabilities[v] * W[v]: [n_vocab, n] -> [d, n].
@@ -34,15 +38,12 @@ Node expected_rows(Graph & g, const Linear & head, Node probabilities) {
         const int64_t n    = std::min(kVocabularyChunk, n_vocab - first);
         Node          part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
                                           size_t(first) * sizeof(float));
-        Node          term = matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
+        Node          term = g.tape()->host_kernels() ? cpu_weighted_rows(g, rows_of(g, head.weight, first, n), part)
+                                                      : matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
         sum                = sum ? ggml_add(ctx, sum, term) : term;
         g.expand(sum);
     }
     return sum;
-}
-
-Node rows_of(Graph & g, Node x, int64_t first, int64_t n) {
-    return ggml_view_2d(g.ctx(), x, x->ne[0], n, x->nb[1], size_t(first) * x->nb[1]);
 }
 
 Node entries_of(Graph & g, Node x, int64_t first, int64_t n) {

@@ -208,7 +208,9 @@ void TrainedModel::connect() {
 void TrainedModel::keep_transposes() {
     std::vector<Linear *> layers;
     for (const TensorSpec & spec : tensors_of(backbone_)) {
-        if (spec.is_matrix()) {
+        // On the CPU the loss adds up rows of the head as they stand, see cross_entropy().
+        const bool is_needed = !is_host_ || spec.linear != &backbone_.head;
+        if (spec.is_matrix() && is_needed) {
             layers.push_back(spec.linear);
         }
     }
