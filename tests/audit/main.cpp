@@ -1,7 +1,7 @@
 // Asks a device whether it runs every graph of the program: architectures, methods, depths, batches, training, types of weights and
 // caches, in published shapes. Needs no memory for weights and computes nothing.
 //
-//     penelope-audit DEVICE [--rpc HOST:PORT] [--shape NAME...] [--type NAME...] [--steps K...]
+//     penelope-audit DEVICE [--rpc HOST:PORT] [--shape NAME...] [--type NAME...] [--steps K...] [--as-gpu]
 //
 // Prints a table and ends with 0; when something is refused, also each refused node with its operation, types and shapes, and with 1.
 #include "base/error.h"
@@ -92,12 +92,14 @@ int main(int argc, char ** argv) {
     std::vector<std::string> shapes = known_shapes();
     std::vector<std::string> types{ "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K" };
     std::vector<int>         steps{ 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    bool                     as_gpu = false;
     CLI::App                 app("Asks a device whether it runs every graph of the program.");
     app.add_option("device", device, "as --device takes it")->required();
     app.add_option("--rpc", rpc, "servers, as penelope takes them");
     app.add_option("--shape", shapes, "only these shapes");
     app.add_option("--type", types, "only these types of weights");
     app.add_option("--steps", steps, "only these K");
+    app.add_flag("--as-gpu", as_gpu, "ask the CPU about the graphs a GPU gets");
     CLI11_PARSE(app, argc, argv);
     try {
         if (!rpc.empty()) {
@@ -106,7 +108,8 @@ int main(int argc, char ** argv) {
                 std::exit(1);
             });
         }
-        const DeviceInfo  asked = find_device(device);
+        DeviceInfo asked = find_device(device);
+        asked.is_cpu     = asked.is_cpu && !as_gpu;
         Audit             audit;
         const std::string shadow = add_shadow(asked, audit.answers), other = add_shadow(asked, audit.answers);
         std::printf("%s: %s\n\n", asked.name.c_str(), asked.description.c_str());
@@ -121,6 +124,7 @@ int main(int argc, char ** argv) {
                     what.steps  = steps;
                     what.caches = { GGML_TYPE_F16, GGML_TYPE_F32, GGML_TYPE_BF16, GGML_TYPE_Q8_0 };
                 }
+                std::fprintf(stderr, "asking about %s %s\n", shape.c_str(), type.c_str());
                 ask_inference(what, ask);
                 ask_training(what, ask);
             }

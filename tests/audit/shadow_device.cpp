@@ -86,7 +86,7 @@ ggml_backend_buffer_type_i buffer_type_functions() {
         return ggml_backend_buft_get_alloc_size(of(type).asked_buffer_type(), tensor);
     };
     functions.is_host = [](ggml_backend_buffer_type_t type) {
-        return ggml_backend_buft_is_host(of(type).asked_buffer_type());
+        return of(type).asked.is_cpu && ggml_backend_buft_is_host(of(type).asked_buffer_type());
     };
     return functions;
 }
@@ -130,7 +130,10 @@ ggml_backend_device_i device_functions() {
     functions.get_memory      = [](ggml_backend_dev_t dev, size_t * free, size_t * total) {
         ggml_backend_dev_memory(of(dev).asked.dev, free, total);
     };
-    functions.get_type  = [](ggml_backend_dev_t dev) { return ggml_backend_dev_type(of(dev).asked.dev); };
+    functions.get_type = [](ggml_backend_dev_t dev) {
+        const auto type = ggml_backend_dev_type(of(dev).asked.dev);
+        return type == GGML_BACKEND_DEVICE_TYPE_CPU && !of(dev).asked.is_cpu ? GGML_BACKEND_DEVICE_TYPE_GPU : type;
+    };
     functions.get_props = [](ggml_backend_dev_t dev, ggml_backend_dev_props * props) {
         ggml_backend_dev_get_props(of(dev).asked.dev, props);
         props->name = of(dev).name.c_str();

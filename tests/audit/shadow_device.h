@@ -18,8 +18,8 @@ struct Answers {
     std::map<std::string, int> refused; // what, and how many nodes
 };
 
-// Adds the shadow of a device to ggml's list, for good; list_devices() then has it as the returned name. Answers go to where
-// `answers` points at that moment.
+// Adds the shadow of a device to ggml's list, for good; list_devices() then has it as the returned name. A CPU that claims to be
+// none (is_cpu) gets a shadow that is a GPU. Answers go to where `answers` points at that moment.
 std::string add_shadow(const DeviceInfo & asked, Answers *& answers);
 
 } // namespace penelope::audit
