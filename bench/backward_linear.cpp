@@ -56,7 +56,7 @@ void fill(Node node, const std::vector<float> & values) {
 // One product dx [n_in, rows] = W^T dy.
 class Product {
   public:
-    Product(const Backend & backend, ggml_type type, Shape shape, int64_t rows) : backend_(backend), graph_(16) {
+    Product(const Backend & backend, ggml_type type, Shape shape, int64_t rows) : backend_(backend) {
         weight_ = graph_.input("transposed", type, shape.n_out, shape.n_in);
         dy_     = graph_.input("dy", GGML_TYPE_F32, shape.n_out, rows);
         dx_     = ggml_mul_mat(graph_.ctx(), weight_, dy_);

@@ -25,9 +25,6 @@ class Layer {
 
     virtual void       list(const ModelConfig & config, TensorTable & table) = 0;
     virtual StateShape state(const ModelConfig & config) const               = 0;
-    // Nodes it puts down for a stretch of rows besides those of the whole call; with a tape the gradients' and a second
-    // building included.
-    virtual int nodes_per_stretch(int /*n_rows*/, bool with_tape) const { return with_tape ? 64 : 12; }
 
     // x [n_embd, n_rows] -> the kept rows; null when none are kept, and then only the sequence's state has changed. Marks one layer
     // application.

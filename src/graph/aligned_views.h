@@ -6,12 +6,16 @@
 #pragma once
 
 #include "graph/device.h"
+#include "graph/node_order.h"
+#include "graph/tensor_headers.h"
 
 namespace penelope {
 
 struct AlignedGraph {
-    ggml_context_ptr ctx;             // of the copies and the graph
-    ggml_cgraph *    graph = nullptr; // null: the graph given is fine as it is
+    TensorHeaders copies;
+    CountedGraph  counted; // of null: the graph given is fine as it is
+
+    size_t n_bytes() const { return copies.n_bytes() + (counted.ctx ? ggml_get_mem_size(counted.ctx.get()) : 0); }
 };
 
 // A graph of the same nodes in the same order with the copies between them. Nothing may have memory yet.

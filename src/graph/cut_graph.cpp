@@ -8,8 +8,6 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kHeadersAtATime = 256;
-
 ggml_tensor * owner(ggml_tensor * tensor) {
     return tensor->view_src ? tensor->view_src : tensor;
 }
@@ -30,40 +28,7 @@ size_t part_of_buffer(const ggml_tensor * root, const Backend & backend) {
     return 0;
 }
 
-ggml_context_ptr graph_context(size_t n_nodes) {
-    ggml_init_params params{};
-    params.mem_size = ggml_graph_overhead_custom(n_nodes, false);
-    params.no_alloc = true;
-    return ggml_context_ptr(ggml_init(params));
-}
-
 } // namespace
-
-ggml_context * TensorHeaders::ctx() {
-    if (contexts_.empty() || n_in_last_ == kHeadersAtATime) {
-        ggml_init_params params{};
-        params.mem_size = kHeadersAtATime * ggml_tensor_overhead();
-        params.no_alloc = true;
-        contexts_.emplace_back(ggml_init(params));
-        n_in_last_ = 0;
-    }
-    n_in_last_++;
-    return contexts_.back().get();
-}
-
-void TensorHeaders::forget_places() {
-    for (const ggml_context_ptr & owner : contexts_) {
-        for (ggml_tensor * tensor = ggml_get_first_tensor(owner.get()); tensor;
-             tensor               = ggml_get_next_tensor(owner.get(), tensor)) {
-            tensor->data   = nullptr;
-            tensor->buffer = nullptr;
-        }
-    }
-}
-
-size_t TensorHeaders::n_bytes() const {
-    return contexts_.size() * kHeadersAtATime * ggml_tensor_overhead();
-}
 
 void GraphPart::place(ggml_backend_buffer_t buffer) const {
     plan.place_owners(buffer);
@@ -140,7 +105,7 @@ class Cutter {
         ggml_cgraph *   graph   = new_graph(nodes);
         if (!backend.device().is_cpu) {
             part.aligned = with_aligned_views(graph, ggml_backend_buft_get_alignment(backend.buffer_type()));
-            graph        = part.aligned.graph ? part.aligned.graph : graph;
+            graph        = part.aligned.counted.graph ? part.aligned.counted.graph : graph;
         }
         std::vector<ggml_tensor *> filled;
         for (const GraphPart::Input & input : part.inputs) {
@@ -269,13 +234,12 @@ class Cutter {
 
     // Nodes in this order; whatever they read besides must be a leaf.
     ggml_cgraph * new_graph(const std::vector<ggml_tensor *> & nodes) {
-        const size_t size = 4 * nodes.size() + 16; // leaves are counted as well
-        out_.graphs_.push_back(graph_context(size));
-        ggml_cgraph * graph = ggml_new_graph_custom(out_.graphs_.back().get(), size, false);
+        NodeOrder order;
         for (ggml_tensor * node : nodes) {
-            ggml_build_forward_expand(graph, node);
+            order.add(node);
         }
-        return graph;
+        out_.graphs_.push_back(order.graph());
+        return out_.graphs_.back().graph;
     }
 
     CutGraph &                                                         out_;
@@ -299,11 +263,11 @@ CutGraph::CutGraph(ggml_cgraph * graph, const std::vector<int> & wanted, const s
 
 size_t CutGraph::header_bytes() const {
     size_t n = headers_.n_bytes();
-    for (const ggml_context_ptr & graph : graphs_) {
-        n += ggml_get_mem_size(graph.get());
+    for (const CountedGraph & graph : graphs_) {
+        n += ggml_get_mem_size(graph.ctx.get());
     }
     for (const GraphPart & part : parts_) {
-        n += part.aligned.ctx ? ggml_get_mem_size(part.aligned.ctx.get()) : 0;
+        n += part.aligned.n_bytes();
     }
     return n;
 }
@@ -311,14 +275,7 @@ size_t CutGraph::header_bytes() const {
 void CutGraph::forget_places() {
     headers_.forget_places();
     for (const GraphPart & part : parts_) {
-        if (!part.aligned.ctx) {
-            continue;
-        }
-        for (ggml_tensor * tensor = ggml_get_first_tensor(part.aligned.ctx.get()); tensor;
-             tensor               = ggml_get_next_tensor(part.aligned.ctx.get(), tensor)) {
-            tensor->data   = nullptr;
-            tensor->buffer = nullptr;
-        }
+        part.aligned.copies.forget_places();
     }
 }
 

@@ -21,19 +21,6 @@ struct Pause {
     std::function<void()> work;
 };
 
-// Headers of tensors whose memory lies elsewhere, as many as are asked for.
-class TensorHeaders {
-  public:
-    ggml_context * ctx(); // with room for one more
-    // Tensors lose the places they had.
-    void   forget_places();
-    size_t n_bytes() const;
-
-  private:
-    std::vector<ggml_context_ptr> contexts_;
-    size_t                        n_in_last_ = 0;
-};
-
 struct Crossing {
     ggml_tensor * from;
     ggml_tensor * to;
@@ -78,11 +65,11 @@ class CutGraph {
 
   private:
     friend class Cutter;
-    TensorHeaders                 headers_;
-    std::vector<ggml_context_ptr> graphs_;
-    std::vector<GraphPart>        parts_;
-    std::vector<GraphStage>       stages_;
-    std::vector<Crossing>         first_crossings_;
+    TensorHeaders             headers_;
+    std::vector<CountedGraph> graphs_;
+    std::vector<GraphPart>    parts_;
+    std::vector<GraphStage>   stages_;
+    std::vector<Crossing>     first_crossings_;
 };
 
 } // namespace penelope

@@ -16,14 +16,8 @@ namespace penelope {
 
 namespace {
 
-// Tensors per node: results, views and constants each take a header of their own.
-constexpr int kTensorsPerNode = 2;
-
-int count_present(const std::vector<Node> & marks, ggml_cgraph * cgraph) {
-    std::unordered_set<const ggml_tensor *> nodes;
-    for (int i = 0; i < ggml_graph_n_nodes(cgraph); i++) {
-        nodes.insert(ggml_graph_node(cgraph, i));
-    }
+int count_present(const std::vector<Node> & marks, const std::vector<Node> & among) {
+    const std::unordered_set<const ggml_tensor *> nodes(among.begin(), among.end());
     return int(std::count_if(marks.begin(), marks.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
 }
 
@@ -34,23 +28,7 @@ uint64_t next_number() {
 
 } // namespace
 
-ggml_context_ptr new_tensor_context(size_t n_tensors) {
-    ggml_init_params params{};
-    params.mem_size = n_tensors * ggml_tensor_overhead();
-    params.no_alloc = true;
-    return ggml_context_ptr(ggml_init(params));
-}
-
-Graph::Graph(int max_nodes, Tape * tape, const Backend * backend)
-    : number_(next_number()), tape_(tape), backend_(backend) {
-    const size_t size =
-        kTensorsPerNode * max_nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(max_nodes, false);
-    ggml_init_params params{};
-    params.mem_size = size;
-    params.no_alloc = true;
-    ctx_.reset(ggml_init(params));
-    cgraph_ = ggml_new_graph_custom(ctx_.get(), max_nodes, false);
-}
+Graph::Graph(Tape * tape, const Backend * backend) : number_(next_number()), tape_(tape), backend_(backend) {}
 
 Node Graph::input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2) {
     Node node = ggml_new_tensor_3d(ctx(), type, ne0, ne1, ne2);
@@ -82,7 +60,8 @@ Node Graph::named(Node node, const char * format, ...) const {
 }
 
 void Graph::expand(Node node) {
-    ggml_build_forward_expand(cgraph_, node);
+    GGML_ASSERT(!is_planned_);
+    order_.add(node);
     node_parts_.resize(size_t(n_nodes()), part_);
 }
 
@@ -126,13 +105,8 @@ void Graph::allocate(const Backend & backend) {
 
 // Tensors of this graph forget where they lay: ggml would take it for memory of somebody else's.
 void Graph::forget_places() {
-    for (ggml_context * owner : { ctx(), aligned_.ctx.get() }) {
-        for (Node node = owner ? ggml_get_first_tensor(owner) : nullptr; node;
-             node      = ggml_get_next_tensor(owner, node)) {
-            node->data   = nullptr;
-            node->buffer = nullptr;
-        }
-    }
+    headers_.forget_places();
+    aligned_.copies.forget_places();
     cut_.forget_places();
 }
 
@@ -145,17 +119,15 @@ size_t Graph::n_bytes() const {
 }
 
 size_t Graph::header_bytes() const {
-    return ggml_used_mem(ctx()) + (aligned_.ctx ? ggml_get_mem_size(aligned_.ctx.get()) : 0) + cut_.header_bytes();
+    return headers_.n_bytes() + order_.graph_bytes() + aligned_.n_bytes() + cut_.header_bytes();
 }
 
 size_t Graph::plan(const Backend & backend) {
     if (!is_planned_) {
-        for (Node node : inputs_) {
-            // An input no node reads would get no memory, and filling it would fail.
-            expand(node);
-        }
         forget_places();
-        n_layer_applications_ = count_present(layer_marks_, cgraph_);
+        n_layer_applications_ = count_present(layer_marks_, order_.nodes());
+        counted_              = order_.graph();
+        cgraph_               = counted_.graph;
         staged_.resize(backend.n_parts());
         if (is_staged(backend)) {
             cut_ = CutGraph(cgraph_, node_parts_, inputs_, pauses_, backend);
@@ -165,7 +137,7 @@ size_t Graph::plan(const Backend & backend) {
         } else {
             if (!backend.device().is_cpu) {
                 aligned_ = with_aligned_views(cgraph_, ggml_backend_buft_get_alignment(backend.buffer_type()));
-                cgraph_  = aligned_.graph ? aligned_.graph : cgraph_;
+                cgraph_  = aligned_.counted.graph ? aligned_.counted.graph : cgraph_;
             }
             plan_ = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
             for (Node node : inputs_) {

@@ -1,6 +1,7 @@
 // A ggml graph under construction and, once allocated, ready to be computed any number of times with new inputs.
 //
-// Builders put nodes into ctx() and call expand() after each layer, because ggml walks an unexpanded graph by recursion.
+// Builders put nodes into ctx() and call expand() after each layer: nodes are computed in the order of these calls, and what is
+// computed early is freed early. Nobody says beforehand how many there will be.
 // With a tape, the operations of graph/ops.h also record how their gradients are built.
 #pragma once
 
@@ -8,6 +9,8 @@
 #include "graph/cut_graph.h"
 #include "graph/device.h"
 #include "graph/memory_plan.h"
+#include "graph/node_order.h"
+#include "graph/tensor_headers.h"
 
 #include <cstdarg>
 #include <cstdint>
@@ -23,9 +26,6 @@ class Graph;
 class Tape;
 
 using Node = ggml_tensor *;
-
-// For the headers of so many tensors whose memory lies elsewhere.
-ggml_context_ptr new_tensor_context(size_t n_tensors);
 
 // Memory for the nodes of graphs that are computed one at a time: as large as the largest of them, on every device.
 class Workspace {
@@ -52,10 +52,10 @@ using RowSpans = std::vector<RowSpan>; // in order, all rows of the matrix
 class Graph {
   public:
     // backend: where it will run, so that builders can ask it; null: any device, nothing is asked.
-    explicit Graph(int max_nodes, Tape * tape = nullptr, const Backend * backend = nullptr);
+    explicit Graph(Tape * tape = nullptr, const Backend * backend = nullptr);
 
-    ggml_context *  ctx() const { return ctx_.get(); }
-    ggml_cgraph *   cgraph() const { return cgraph_; }
+    ggml_context *  ctx() { return headers_.ctx(); }   // see there before keeping it
+    ggml_cgraph *   cgraph() const { return cgraph_; } // known after plan() or allocate()
     Tape *          tape() const { return tape_; }
     const Backend * backend() const { return backend_; }
     // Whether the device runs this node; true when nobody said which device.
@@ -125,7 +125,10 @@ class Graph {
     size_t n_bytes() const; // known after plan() or allocate()
     // Nodes their device cannot run.
     std::vector<Node> missing_operations(const Backend & backend) const;
-    int               n_nodes() const { return ggml_graph_n_nodes(cgraph_); }
+    int               n_nodes() const { return int(order_.nodes().size()); }
+    // In the order they were expanded.
+    const std::vector<Node> & nodes() const { return order_.nodes(); }
+    const TensorHeaders &     headers() const { return headers_; }
     // Bytes of host memory for the headers of its tensors and the list of its nodes.
     size_t header_bytes() const;
 
@@ -140,9 +143,11 @@ class Graph {
     void           send_inputs();
     void           compute_stages(const Backend & backend);
 
-    ggml_context_ptr                         ctx_;
-    ggml_cgraph *                            cgraph_;
-    AlignedGraph                             aligned_; // cgraph_ lies here once copies were put in
+    TensorHeaders                            headers_;
+    NodeOrder                                order_;
+    CountedGraph                             counted_;          // of the order,
+    AlignedGraph                             aligned_;          // or with copies put in between:
+    ggml_cgraph *                            cgraph_ = nullptr; // lies in one of them
     Tape *                                   tape_;
     const Backend *                          backend_;
     std::unique_ptr<Workspace>               own_workspace_;

@@ -41,6 +41,7 @@ Convolved explicit_conv(Graph & g, Node x, Node weight, Node tail) {
     Node taps = transpose_copy(g, weight);   // [C, width]
     Node y    = nullptr;
     for (int64_t i = 0; i < width; i++) {
+        ctx          = g.ctx();
         Node shifted = ggml_view_2d(ctx, all, all->ne[0], n, all->nb[1], size_t(i) * all->nb[1]);
         Node part    = ggml_mul(ctx, shifted, tap(g, taps, i));
         y            = y ? ggml_add(ctx, y, part) : part;

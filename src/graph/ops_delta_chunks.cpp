@@ -159,6 +159,7 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
     Node              dA = d_state ? ggml_reshape_3d(ctx, d_state, cut.S, cut.S, cut.H) : nullptr;
     std::vector<Node> dR(size_t(cut.n_chunks)), dX(size_t(cut.n_chunks)), dA_out(size_t(cut.n_chunks));
     for (int64_t i = cut.n_chunks - 1; i >= 0; i--) {
+        ctx     = g.ctx();
         Node dW = ggml_mul_mat(ctx, at(g, P_t, i, cut), at(g, dY_t, i, cut)); // [c, S, H]
         if (dA) {
             dW = ggml_add(ctx, dW, ggml_mul_mat(ctx, at(g, in.left_k, i, cut), dA));
@@ -173,6 +174,7 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
             g.expand(dA);
         }
     }
+    ctx = g.ctx();
     if (state && g.tape()->wants(state)) {
         g.tape()->accumulate(g, state, ggml_reshape_2d(ctx, dA, state->ne[0], state->ne[1]));
     }
@@ -262,6 +264,7 @@ DeltaResult chunked_delta(Graph & g, Node q, Node k, Node v, Node decay, Node be
     Node              A     = state ? ggml_reshape_3d(ctx, state, cut.S, cut.S, cut.H) : nullptr;
     std::vector<Node> Y;
     for (int64_t i = 0; i < cut.n_chunks; i++) {
+        ctx    = g.ctx();
         Node X = at(g, in.v, i, cut);
         X      = A ? ggml_sub(ctx, X, ggml_mul_mat(ctx, at(g, in.decayed_k, i, cut), A)) : X; // [c, S, H]
         Node R = ggml_mul(ctx, X, at(g, in.beta, i, cut));

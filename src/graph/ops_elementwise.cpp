@@ -35,36 +35,33 @@ Node sub(Graph & g, Node a, Node b) {
     return y;
 }
 
-Node mul(Graph & g, Node a, Node b) {
+namespace {
+
+// sum_for: what the gradients of b's copies are added up with.
+Node product(Graph & g, Node a, Node b, Node (*sum_for)(Graph & g, Node x, Node like)) {
     Node   y    = ggml_mul(g.ctx(), a, b);
     Tape * tape = g.tape();
     if (tape && (tape->wants(a) || tape->wants(b))) {
-        tape->record(y, [a, b](Graph & graph, Node dy) {
+        tape->record(y, [a, b, sum_for](Graph & graph, Node dy) {
             if (graph.tape()->wants(a)) {
                 graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, b));
             }
             if (graph.tape()->wants(b)) {
-                graph.tape()->accumulate(graph, b, sum_to(graph, ggml_mul(graph.ctx(), dy, a), b));
+                graph.tape()->accumulate(graph, b, sum_for(graph, ggml_mul(graph.ctx(), dy, a), b));
             }
         });
     }
     return y;
 }
 
+} // namespace
+
+Node mul(Graph & g, Node a, Node b) {
+    return product(g, a, b, sum_to);
+}
+
 Node mul_scalar(Graph & g, Node a, Node b) {
-    Node   y    = ggml_mul(g.ctx(), a, b);
-    Tape * tape = g.tape();
-    if (tape && (tape->wants(a) || tape->wants(b))) {
-        tape->record(y, [a, b](Graph & graph, Node dy) {
-            if (graph.tape()->wants(a)) {
-                graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, b));
-            }
-            if (graph.tape()->wants(b)) {
-                graph.tape()->accumulate(graph, b, ggml_sum(graph.ctx(), ggml_mul(graph.ctx(), dy, a)));
-            }
-        });
-    }
-    return y;
+    return product(g, a, b, [](Graph & graph, Node x, Node) { return ggml_sum(graph.ctx(), x); });
 }
 
 Node scale(Graph & g, Node a, float factor, float offset) {

@@ -31,16 +31,16 @@ Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
 
 // sum over v of probabilities[v] * W[v]: [n_vocab, n] -> [d, n].
 Node expected_rows(Graph & g, const Linear & head, Node probabilities) {
-    ggml_context * ctx     = g.ctx();
-    const int64_t  n_vocab = probabilities->ne[0];
-    Node           sum     = nullptr;
+    const int64_t n_vocab = probabilities->ne[0];
+    Node          sum     = nullptr;
     for (int64_t first = 0; first < n_vocab; first += kVocabularyChunk) {
-        const int64_t n    = std::min(kVocabularyChunk, n_vocab - first);
-        Node          part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
-                                          size_t(first) * sizeof(float));
-        Node          term = g.tape()->host_kernels() ? cpu_weighted_rows(g, rows_of(g, head.weight, first, n), part)
-                                                      : matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
-        sum                = sum ? ggml_add(ctx, sum, term) : term;
+        ggml_context * ctx  = g.ctx();
+        const int64_t  n    = std::min(kVocabularyChunk, n_vocab - first);
+        Node           part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
+                                           size_t(first) * sizeof(float));
+        Node           term = g.tape()->host_kernels() ? cpu_weighted_rows(g, rows_of(g, head.weight, first, n), part)
+                                                       : matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
+        sum                 = sum ? ggml_add(ctx, sum, term) : term;
         g.expand(sum);
     }
     return sum;
@@ -75,6 +75,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
     std::vector<Node> losses, d_hidden;
     Node              d_head = nullptr;
     for (int64_t first = 0; first < n_rows; first += chunk) {
+        ctx                  = g.ctx();
         const int64_t n      = std::min(chunk, n_rows - first);
         Node          target = entries_of(g, targets, first, n);
         Node          logits = matrix_product(g, head.weight, rows_of(g, hidden, first, n)); // [n_vocab, n]
@@ -107,7 +108,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
     CrossEntropy result{};
     result.rows = losses.front();
     for (size_t i = 1; i < losses.size(); i++) {
-        result.rows = ggml_concat(ctx, result.rows, losses[i], 0);
+        result.rows = ggml_concat(g.ctx(), result.rows, losses[i], 0);
     }
     result.loss = ggml_sum(ctx, ggml_mul(ctx, result.rows, weights));
     if (wants_rows || wants_head) {

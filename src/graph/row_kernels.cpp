@@ -16,7 +16,7 @@ constexpr int64_t kTriedRows = 64; // of the weight; what is left over in its sh
 // weight * x for some rows of numbers that fill the mantissa.
 std::vector<float> tried_product(const Backend & backend, Node weight, int64_t first, int64_t n_rows) {
     const int64_t      k = weight->ne[0], m = std::min(weight->ne[1], kTriedRows + weight->ne[1] % kTriedRows);
-    Graph              g(16, nullptr, &backend);
+    Graph              g(nullptr, &backend);
     Node               x = g.input("x", GGML_TYPE_F32, k, n_rows);
     Node               y = ggml_mul_mat(g.ctx(), ggml_view_2d(g.ctx(), weight, k, m, weight->nb[1], 0), x);
     std::vector<float> values(size_t(k * n_rows));

@@ -1,6 +1,7 @@
 #include "graph/rpc.h"
 
 #include "base/format.h"
+#include "graph/node_order.h"
 #include "graph/rpc_hello.h"
 
 #include <linux/tcp.h>
@@ -124,10 +125,14 @@ bool runs_remotely(const ggml_tensor * node) {
 // The scheduler numbers every graph it looks at, and it alone can. All tensors lie on one backend, so it changes nothing; the
 // CPU is there because it asks for one.
 void number_graph(ggml_backend_t backend, ggml_cgraph * graph) {
-    const ggml_backend_ptr       cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
-    ggml_backend_t               backends[] = { backend, cpu.get() };
-    const size_t                 size       = size_t(ggml_graph_n_nodes(graph)) * 4 + 64; // leaves are counted as well
-    const ggml_backend_sched_ptr scheduler(ggml_backend_sched_new(backends, nullptr, 2, size, false, false));
+    const ggml_backend_ptr cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
+    ggml_backend_t         backends[] = { backend, cpu.get() };
+    NodeOrder              order;
+    for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
+        order.add(ggml_graph_node(graph, i));
+    }
+    const ggml_backend_sched_ptr scheduler(ggml_backend_sched_new(backends, nullptr, 2, 2 * order.n_tensors(), false,
+                                                                  false)); // each may be a view of one more
     ggml_backend_sched_split_graph(scheduler.get(), graph);
 }
 

@@ -74,7 +74,6 @@ Node Tape::settle(Graph & graph, Node node) {
     if (pieces == slices_.end()) {
         return sum;
     }
-    ggml_context *     ctx    = graph.ctx();
     std::vector<Slice> slices = std::move(pieces->second);
     slices_.erase(pieces);
     std::stable_sort(slices.begin(), slices.end(), [](const Slice & a, const Slice & b) { return a.first < b.first; });
@@ -87,7 +86,8 @@ Node Tape::settle(Graph & graph, Node node) {
     int64_t end = 0;
     sum         = sum ? sum : zeros_like(graph, node);
     for (const Slice & slice : slices) {
-        const size_t offset = size_t(slice.first) * node->nb[slice.dim];
+        ggml_context * ctx    = graph.ctx();
+        const size_t   offset = size_t(slice.first) * node->nb[slice.dim];
         if (copy && slice.first >= end) {
             sum = ggml_set_2d_inplace(ctx, sum, slice.gradient, sum->nb[1], offset);
         } else if (own) {

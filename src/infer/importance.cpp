@@ -29,8 +29,7 @@ void watch_products(ImportanceGraph & built) {
     Graph &              g = built.graph;
     std::map<Node, Node> sum_of; // q, k and v read the same rows
     std::vector<Node>    products;
-    for (int i = 0; i < g.n_nodes(); i++) {
-        Node node = ggml_graph_node(g.cgraph(), i);
+    for (Node node : g.nodes()) {
         if (node->op == GGML_OP_MUL_MAT && is_layer_matrix(node->src[0])) {
             products.push_back(node);
         }
@@ -48,13 +47,11 @@ void watch_products(ImportanceGraph & built) {
 
 ImportanceGraph & importance_graph(Context & context, int n) {
     return context.graph<ImportanceGraph>("importance:" + std::to_string(n), {}, [&]() {
-        const Backbone & model     = context.model();
-        constexpr int    kPerLayer = 48; // a sum and what leads to it, for each matrix of a layer
-        auto    built = std::make_unique<ImportanceGraph>(context, node_budget(model, model.config.n_layer, 1, 64) +
-                                                                    kPerLayer * model.config.n_layer);
-        Graph & g     = built->graph;
-        built->rows   = std::make_unique<RowInputs>(g, "rows", std::vector<Stretch>{ stretch(0, 0, n) }, true);
-        built->ids    = g.input("ids", GGML_TYPE_I32, n);
+        const Backbone & model = context.model();
+        auto             built = std::make_unique<ImportanceGraph>(context);
+        Graph &          g     = built->graph;
+        built->rows            = std::make_unique<RowInputs>(g, "rows", std::vector<Stretch>{ stretch(0, 0, n) }, true);
+        built->ids             = g.input("ids", GGML_TYPE_I32, n);
         g.output(run_layers(g, model, 0, model.config.n_layer, embed(g, model.embedding, built->ids),
                             built->rows->rows(), context.cache()));
         watch_products(*built);

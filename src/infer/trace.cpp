@@ -32,7 +32,7 @@ template <typename Tensor>
 std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const Tensor & state) {
     const int   n_rows = int(state.shape[0]);
     HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), {}, [&]() {
-        auto fresh    = std::make_unique<HeadGraph>(context, 64);
+        auto fresh    = std::make_unique<HeadGraph>(context);
         fresh->rows   = fresh->graph.input("rows", GGML_TYPE_F32, context.model().config.n_embd, n_rows);
         fresh->logits = logits(fresh->graph, context.model(), fresh->rows);
         fresh->graph.output(fresh->logits);

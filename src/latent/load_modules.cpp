@@ -90,7 +90,7 @@ ModuleNodes random_modules(const SidecarConfig & config, int n_embd, uint64_t se
 std::vector<TimeStep> make_time_tables(const PenelopeModules & modules, const LatentShape & shape,
                                        const DeviceInfo & device, WeightStore & store) {
     Backend backend(device, 1);
-    Graph   g(256 + 32 * shape.k_max);
+    Graph   g;
     Node    coordinates = g.input("coordinates", GGML_TYPE_F32, 2, shape.k_max);
 
     std::vector<TimeStep> steps = time_network(g, modules, shape, coordinates);

@@ -10,8 +10,7 @@ constexpr size_t kMaxGraphBytes = size_t(48) << 20;
 
 } // namespace
 
-BuiltGraph::BuiltGraph(const Context & context, int max_nodes, int n_sequences)
-    : graph(max_nodes, nullptr, &context.backend()) {
+BuiltGraph::BuiltGraph(const Context & context, int n_sequences) : graph(nullptr, &context.backend()) {
     graph.set_n_sequences(context.options().steady ? n_sequences : 1);
 }
 
@@ -61,11 +60,6 @@ void Context::prepare(BuiltGraph & built) {
 void Context::compute(BuiltGraph & built) {
     built.graph.compute(backend_);
     n_computes_++;
-}
-
-int node_budget(const Backbone & model, int n_layer_applications, int n_stretches, int n_other) {
-    constexpr int kPerLayer = 128; // a product of sequences side by side takes three
-    return n_layer_applications * (kPerLayer + nodes_per_stretch(model, 1, false) * n_stretches) + n_other + 256;
 }
 
 } // namespace penelope

@@ -30,7 +30,7 @@ class Context;
 
 // A graph with the handles needed to fill its inputs and read its outputs; derived per kind of graph.
 struct BuiltGraph {
-    BuiltGraph(const Context & context, int max_nodes, int n_sequences = 1);
+    explicit BuiltGraph(const Context & context, int n_sequences = 1);
     virtual ~BuiltGraph() = default;
     Graph graph;
 
@@ -110,8 +110,5 @@ class Context {
     std::map<const void *, std::unique_ptr<ContextPart>> parts_;
     int64_t                                              n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };
-
-// Room for the nodes of a graph that applies this many layers to this many stretches of rows.
-int node_budget(const Backbone & model, int n_layer_applications, int n_stretches, int n_other);
 
 } // namespace penelope

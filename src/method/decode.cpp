@@ -35,8 +35,8 @@ TokenGraph & token_graph(Context & context, const std::vector<Stretch> & stretch
     return context.graph<TokenGraph>(key, streams_of(stretches), [&]() {
         const Backbone & model = context.model();
         const int        n     = int(stretches.size());
-        auto       built = std::make_unique<TokenGraph>(context, node_budget(model, model.config.n_layer, n, 64), n);
-        const bool all_single =
+        auto             built = std::make_unique<TokenGraph>(context, n);
+        const bool       all_single =
             std::all_of(stretches.begin(), stretches.end(), [](const Stretch & s) { return s.count == 1; });
         Graph & g   = built->graph;
         built->rows = std::make_unique<RowInputs>(g, "rows", stretches, false, all_single ? context.n_abreast() : 0);

@@ -18,11 +18,6 @@ struct TrajectoryGraph : BuiltGraph {
     Node                       logits = nullptr;
 };
 
-int budget(const Context & context, const LatentShape & shape, int n_steps, int n_sequences) {
-    const int applications = context.model().config.n_layer + (n_steps + 2) * (shape.end - shape.start);
-    return node_budget(context.model(), applications, 2 * n_sequences, 128 * (n_steps + 1));
-}
-
 void make_row_inputs(TrajectoryGraph & built, const Placement & p, bool exact) {
     Graph & g    = built.graph;
     built.ids    = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
@@ -65,9 +60,8 @@ Filled PenelopeMethod::fill(Context & context, const std::vector<Prompt> & promp
     const int              n_sequences = int(prompts.size());
 
     TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope", n_steps), p.streams(), [&]() {
-        auto fresh =
-            std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, n_sequences), n_sequences);
-        Graph & g = fresh->graph;
+        auto    fresh = std::make_unique<TrajectoryGraph>(context, n_sequences);
+        Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, bucket == 1);
         fresh->last         = std::make_unique<RowInputs>(g, "last", p.last, bucket == 1);
         fresh->index        = g.input("last.index", GGML_TYPE_I32, n_sequences);
@@ -99,7 +93,7 @@ std::vector<StateTensor> PenelopeMethod::states(Context & context, const Prompt 
     const Placement        p            = place(context, { prompt }, n_done, shape_, 1);
 
     TrajectoryGraph & built = context.graph<TrajectoryGraph>(p.key("penelope-states", n_steps), p.streams(), [&]() {
-        auto    fresh = std::make_unique<TrajectoryGraph>(context, budget(context, shape_, n_steps, 1));
+        auto    fresh = std::make_unique<TrajectoryGraph>(context);
         Graph & g     = fresh->graph;
         make_row_inputs(*fresh, p, true);
         TrajectoryRows rows   = rows_of(*fresh, 1);

@@ -118,17 +118,16 @@ PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(p.prompts.size());
-        auto                built =
-            std::make_unique<StartGraph>(context_, node_budget(model, 2 * model.config.n_layer, 2 * n, 128), n);
-        Graph & g             = built->graph;
-        built->ids            = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
-        built->streams        = g.input("streams", GGML_TYPE_I64, n);
-        built->all            = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
-        const Boundary start  = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
-                                         nullptr, n, built->all->rows(), context_.cache());
-        const Rows     rows   = built->all->part(g, 0, n);
-        Node           above  = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
-        built->n_applications = g.n_layer_marks();
+        auto                built = std::make_unique<StartGraph>(context_, n);
+        Graph &             g     = built->graph;
+        built->ids                = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
+        built->streams            = g.input("streams", GGML_TYPE_I64, n);
+        built->all                = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
+        const Boundary start      = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
+                                             nullptr, n, built->all->rows(), context_.cache());
+        const Rows     rows       = built->all->part(g, 0, n);
+        Node           above      = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
+        built->n_applications     = g.n_layer_marks();
         if (above) {
             // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step longer.
             const Queries none{};
@@ -168,14 +167,13 @@ PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stret
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(memory.size());
-        auto                built =
-            std::make_unique<RefineGraph>(context_, node_budget(model, shape.end - shape.start, 2 * n, 256), n);
-        Graph & g     = built->graph;
-        built->from   = g.input("from", GGML_TYPE_I32, n);
-        built->to     = g.input("to", GGML_TYPE_I64, n);
-        built->t      = g.input("t", GGML_TYPE_I32, n);
-        built->t_rows = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
-        built->rows   = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_abreast());
+        auto                built = std::make_unique<RefineGraph>(context_, n);
+        Graph &             g     = built->graph;
+        built->from               = g.input("from", GGML_TYPE_I32, n);
+        built->to                 = g.input("to", GGML_TYPE_I64, n);
+        built->t                  = g.input("t", GGML_TYPE_I32, n);
+        built->t_rows             = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
+        built->rows               = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_abreast());
 
         TimeStep step{};
         step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t);       // [d * m, n]
@@ -226,12 +224,12 @@ PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
         const int           n     = int(rows.size());
-        auto    built = std::make_unique<FinalGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64), n);
-        Graph & g     = built->graph;
-        built->from   = g.input("from", GGML_TYPE_I32, n);
-        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
-        built->last   = std::make_unique<RowInputs>(g, "last", last, false, context_.n_abreast());
-        built->index  = g.input("last.index", GGML_TYPE_I32, n);
+        auto                built = std::make_unique<FinalGraph>(context_, n);
+        Graph &             g     = built->graph;
+        built->from               = g.input("from", GGML_TYPE_I32, n);
+        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
+        built->last               = std::make_unique<RowInputs>(g, "last", last, false, context_.n_abreast());
+        built->index              = g.input("last.index", GGML_TYPE_I32, n);
         Queries kept;
         kept.index     = built->index;
         kept.positions = built->last->rows().positions;

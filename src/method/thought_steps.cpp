@@ -69,12 +69,12 @@ ThoughtSteps::StartGraph & ThoughtSteps::start_graph(const std::vector<Stretch> 
     const std::vector<Stretch> starts(first.begin() + n, first.end());
     return context_.graph<StartGraph>(shape_key(method_.name() + "-start", first), streams_of(starts), [&]() {
         const Backbone & model = context_.model();
-        auto    built = std::make_unique<StartGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 128), n);
-        Graph & g     = built->graph;
-        built->ids    = g.input("ids", GGML_TYPE_I32, n_ids);
-        built->to     = g.input("to", GGML_TYPE_I64, n);
-        built->first  = std::make_unique<RowInputs>(g, "first", first, true);
-        const Rows start_rows = built->first->part(g, n, n);
+        auto             built = std::make_unique<StartGraph>(context_, n);
+        Graph &          g     = built->graph;
+        built->ids             = g.input("ids", GGML_TYPE_I32, n_ids);
+        built->to              = g.input("to", GGML_TYPE_I64, n);
+        built->first           = std::make_unique<RowInputs>(g, "first", first, true);
+        const Rows start_rows  = built->first->part(g, n, n);
         Queries    kept;
         kept.first     = n_ids;
         kept.count     = n;
@@ -120,12 +120,12 @@ ThoughtSteps::ThoughtGraph & ThoughtSteps::thought_graph(const std::vector<Stret
     return context_.graph<ThoughtGraph>(shape_key(method_.name() + "-thought", rows), streams_of(rows), [&]() {
         const Backbone & model = context_.model();
         const int        n     = int(rows.size());
-        auto    built = std::make_unique<ThoughtGraph>(context_, node_budget(model, model.config.n_layer, n, 128), n);
-        Graph & g     = built->graph;
-        built->from   = g.input("from", GGML_TYPE_I32, n);
-        built->to     = g.input("to", GGML_TYPE_I64, n);
-        built->rows   = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
-        Node x        = ggml_get_rows(g.ctx(), next_, built->from);
+        auto             built = std::make_unique<ThoughtGraph>(context_, n);
+        Graph &          g     = built->graph;
+        built->from            = g.input("from", GGML_TYPE_I32, n);
+        built->to              = g.input("to", GGML_TYPE_I64, n);
+        built->rows            = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
+        Node x                 = ggml_get_rows(g.ctx(), next_, built->from);
         keep_next(g, run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context_.cache()),
                   built->to);
         return built;
@@ -160,11 +160,10 @@ ThoughtSteps::EndGraph & ThoughtSteps::end_graph(const std::vector<Stretch> & ro
         const Backbone & model    = context_.model();
         const int        n        = int(rows.size());
         const int        n_prefix = rows.front().count - 1;
-        auto             built =
-            std::make_unique<EndGraph>(context_, node_budget(model, model.config.n_layer, 2 * n, 64 * (n + 1)), n);
-        Graph & g   = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
-        Node end    = slice_rows(g, method_.modules().token_rows, 1, 1);
+        auto             built    = std::make_unique<EndGraph>(context_, n);
+        Graph &          g        = built->graph;
+        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
+        Node end                  = slice_rows(g, method_.modules().token_rows, 1, 1);
         if (n_prefix == 0) {
             Node out      = run_layers(g, model, 0, model.config.n_layer, repeat_rows(g, end, n), built->rows->rows(),
                                        context_.cache());

@@ -95,11 +95,10 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
     Built & built = context.graph<Built>(key, streams_of(starts), [&]() {
         const Backbone & model   = context.model();
         const int        n_layer = model.config.n_layer;
-        auto             fresh   = std::make_unique<Built>(
-            context, node_budget(model, (n_steps + 2) * n_layer, 2 * n, 64 * (n_steps + 2 + n)), n);
-        Graph & g    = fresh->graph;
-        fresh->ids   = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
-        fresh->first = std::make_unique<RowInputs>(g, "first", first, true);
+        auto             fresh   = std::make_unique<Built>(context, n);
+        Graph &          g       = fresh->graph;
+        fresh->ids               = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
+        fresh->first             = std::make_unique<RowInputs>(g, "first", first, true);
         std::vector<Rows> thought_rows;
         for (const auto & stretches : thoughts) {
             fresh->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", stretches, true));

@@ -69,14 +69,6 @@ size_t kv_bytes_per_row(const Backbone & model, ggml_type type) {
     return n;
 }
 
-int nodes_per_stretch(const Backbone & model, int n_rows, bool with_tape) {
-    int most = 0;
-    for (const auto & layer : model.layers) {
-        most = std::max(most, layer->nodes_per_stretch(n_rows, with_tape));
-    }
-    return most;
-}
-
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows,
                 SequenceState & state, const Queries * queries) {
     const auto build = [&g, &model, &state](int il, Node in, const Rows & at, const Queries * kept) {

@@ -42,9 +42,6 @@ std::vector<TensorSpec> tensors_of(const ModelConfig & config);
 int64_t n_recurrent(const Backbone & model);
 size_t  kv_bytes_per_row(const Backbone & model, ggml_type type);
 
-// The most nodes any layer puts down for a stretch of so many rows; see Layer::nodes_per_stretch.
-int nodes_per_stretch(const Backbone & model, int n_rows, bool with_tape);
-
 // F_[first:last): the residual stream x [n_embd, n_rows] through layers first..last-1. Keys and values go to and come from
 // `kv`. With `queries`, the last layer computes only keys and values at the other rows, and the result has the kept rows
 // alone (null when none are kept). Each layer is counted as one sequential application.

@@ -9,17 +9,17 @@ std::vector<StreamView> find_stream_views(const Graph & g, const SequenceCache &
     if (cache.n_streams() == 1) {
         return views;
     }
-    for (Node node = ggml_get_first_tensor(g.ctx()); node; node = ggml_get_next_tensor(g.ctx(), node)) {
+    g.headers().for_each([&](Node node) {
         const Node root = node->view_src;
         if (!root || !cache.owns(root)) {
-            continue;
+            return;
         }
         // What writes rows by index, or looks at all sequences, is not of one.
         const size_t stream_bytes = root->nb[1] * size_t(root->ne[1] / cache.n_streams());
         if (ggml_nbytes(node) <= stream_bytes) {
             views.push_back({ node, int(node->view_offs / stream_bytes), stream_bytes });
         }
-    }
+    });
     return views;
 }
 

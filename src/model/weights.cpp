@@ -21,7 +21,7 @@ struct Source {
 // Tensors that share a buffer. buft null: they stay in the file's map.
 struct Group {
     ggml_backend_buffer_type_t           buft = nullptr;
-    ggml_context_ptr                     ctx;
+    TensorHeaders                        headers;
     std::vector<Source>                  sources;
     std::vector<ggml_backend_buffer_ptr> buffers;
 };
@@ -63,7 +63,13 @@ std::vector<ggml_backend_buffer_type_t> extra_layouts(ggml_backend_dev_t dev) {
     return layouts;
 }
 
-constexpr size_t kMaxTensors = 1 << 16;
+bool lacks_memory(ggml_context * ctx) {
+    Node node = ggml_get_first_tensor(ctx);
+    while (node && node->buffer) {
+        node = ggml_get_next_tensor(ctx, node);
+    }
+    return node != nullptr;
+}
 
 } // namespace
 
@@ -77,10 +83,7 @@ struct WeightStore::Impl {
 
     Group & group(ggml_backend_buffer_type_t buft) {
         Group & found = groups[buft];
-        if (!found.ctx) {
-            found.buft = buft;
-            found.ctx  = new_tensor_context(kMaxTensors);
-        }
+        found.buft    = buft;
         return found;
     }
 
@@ -131,7 +134,7 @@ Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor &
             return source.node;
         }
     }
-    Node node = ggml_new_tensor(group.ctx.get(), tensor.type, tensor.n_dims, tensor.ne);
+    Node node = ggml_new_tensor(group.headers.ctx(), tensor.type, tensor.n_dims, tensor.ne);
     ggml_set_name(node, tensor.name.c_str());
     group.sources.push_back({ node, std::move(file), &tensor, {} });
     impl_->n_bytes += tensor.size;
@@ -142,7 +145,7 @@ Node WeightStore::add_host(const std::string & name, ggml_type type, const std::
                            std::vector<uint8_t> data, WeightUse use) {
     ggml_backend_buffer_type_t layout = impl_->fast_layout(type, ne.data(), use);
     Group &                    group  = impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
-    Node                       node   = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
+    Node                       node   = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());
     impl_->n_bytes += data.size();
@@ -158,7 +161,7 @@ Node WeightStore::add_host(const std::string & name, const std::vector<int64_t> 
 
 Node WeightStore::add_empty(const std::string & name, ggml_type type, const std::vector<int64_t> & ne) {
     Group & group = impl_->group(ggml_backend_dev_buffer_type(impl_->device.dev));
-    Node    node  = ggml_new_tensor(group.ctx.get(), type, int(ne.size()), ne.data());
+    Node    node  = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
     ggml_set_name(node, name.c_str());
     impl_->n_bytes += ggml_nbytes(node);
     group.sources.push_back({ node, nullptr, nullptr, {} });
@@ -189,11 +192,16 @@ void WeightStore::Impl::load_copied(Group & group) {
     if (device.is_cpu) {
         require_memory(needed, "weights", "use a smaller quantization of the model");
     }
-    group.buffers.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(group.ctx.get(), group.buft));
-    if (!group.buffers.back()) {
-        throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
+    for (const ggml_context_ptr & ctx : group.headers.contexts()) {
+        if (!lacks_memory(ctx.get())) {
+            continue;
+        }
+        group.buffers.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), group.buft));
+        if (!group.buffers.back()) {
+            throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
+        }
+        ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     }
-    ggml_backend_buffer_set_usage(group.buffers.back().get(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     for (const Source & source : group.sources) {
         const void * data = source.tensor ? source.tensor->data : source.host.data();
         if (data) {
@@ -222,10 +230,7 @@ void WeightStore::load() {
 std::vector<Node> WeightStore::nodes() const {
     std::vector<Node> all;
     for (const auto & [buft, group] : impl_->groups) {
-        for (Node node = ggml_get_first_tensor(group.ctx.get()); node;
-             node      = ggml_get_next_tensor(group.ctx.get(), node)) {
-            all.push_back(node);
-        }
+        group.headers.for_each([&](Node node) { all.push_back(node); });
     }
     return all;
 }

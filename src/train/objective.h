@@ -32,9 +32,8 @@ class Objective {
     virtual BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                  StepInputs & inputs) const = 0;
 
-    // Sequential layer applications and stretches of rows of a minibatch, for the size of the graph.
+    // Sequential layer applications of a minibatch, for the time it takes.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
-    virtual int n_stretches(int n_examples) const                               = 0;
 
     // Rows between prompt and target.
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
@@ -48,7 +47,6 @@ class CotObjective : public Objective {
     BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                StepInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
-    int                  n_stretches(int n_examples) const override { return n_examples; }
 };
 
 // The latent trajectory, then the target from the last readout row on.
@@ -60,7 +58,6 @@ class PenelopeObjective : public Objective {
     BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                          StepInputs & inputs) const override;
     int            n_layer_applications(const Backbone & model, int n_steps) const override;
-    int            n_stretches(int n_examples) const override { return 3 * n_examples; }
     int            n_extra_rows(int) const override { return shape_.n_interface(); }
 
   private:
@@ -77,7 +74,6 @@ class CoconutObjective : public Objective {
     BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                          StepInputs & inputs) const override;
     int            n_layer_applications(const Backbone & model, int n_steps) const override;
-    int            n_stretches(int n_examples) const override { return 2 * n_examples; }
     int            n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
   private:
@@ -95,7 +91,6 @@ class CodiObjective : public Objective {
     BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                StepInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
-    int                  n_stretches(int n_examples) const override { return 2 * n_examples; }
     int                  n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
   private:

@@ -55,7 +55,7 @@ Node place(ggml_context * ctx, Node whole, size_t offset, const std::vector<int6
 
 Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config,
                      size_t max_buffer)
-    : backend_(backend), config_(config), norm_graph_(4096) {
+    : backend_(backend), config_(config) {
     const size_t limit = max_buffer ? max_buffer : ggml_backend_buft_get_max_size(backend.buffer_type());
     const auto   most =
         int64_t(std::min<size_t>(limit / sizeof(float), size_t(std::numeric_limits<int64_t>::max()) / 2)) / kRow * kRow;
@@ -127,15 +127,15 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
 // A product of every row with itself runs on all threads and needs no memory for the squares; a device takes a limited number
 // of such products at once.
 Node Optimizer::sum_of_squares(const Group & group) {
-    ggml_context * ctx = norm_graph_.ctx();
-    Node           sum = nullptr;
+    Node sum = nullptr;
     for (const Chunk & chunk : group.chunks) {
         for (int64_t first = 0; first < chunk.n_rows; first += kRowsAtOnce) {
-            const int64_t n     = std::min(kRowsAtOnce, chunk.n_rows - first);
-            const size_t  bytes = kRow * sizeof(float);
-            Node          rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
-            Node          part  = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), n));
-            sum                 = sum ? ggml_add(ctx, sum, part) : part;
+            ggml_context * ctx   = norm_graph_.ctx();
+            const int64_t  n     = std::min(kRowsAtOnce, chunk.n_rows - first);
+            const size_t   bytes = kRow * sizeof(float);
+            Node           rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
+            Node           part  = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), n));
+            sum                  = sum ? ggml_add(ctx, sum, part) : part;
             norm_graph_.expand(sum);
         }
     }
@@ -146,15 +146,11 @@ Node Optimizer::sum_of_squares(const Group & group) {
 Graph & Optimizer::update_graph(bool scaled) {
     std::unique_ptr<Graph> & graph = scaled ? scaled_update_ : update_;
     if (!graph) {
-        size_t n_chunks = 0;
-        for (const Group & group : groups_) {
-            n_chunks += group.chunks.size();
-        }
-        graph              = std::make_unique<Graph>(int(4 * n_chunks) + 4);
-        ggml_context * ctx = graph->ctx();
+        graph = std::make_unique<Graph>();
         for (const Group & group : groups_) {
             for (const Chunk & chunk : group.chunks) {
-                Node gradients = scaled ? ggml_mul_inplace(ctx, chunk.gradients, factor_) : chunk.gradients;
+                ggml_context * ctx       = graph->ctx();
+                Node           gradients = scaled ? ggml_mul_inplace(ctx, chunk.gradients, factor_) : chunk.gradients;
                 graph->expand(ggml_opt_step_adamw(ctx, chunk.weights, gradients, chunk.m, chunk.v, group.settings));
             }
         }

@@ -6,28 +6,7 @@ namespace penelope {
 
 namespace {
 
-constexpr int    kLongestInterface = 64;
-constexpr size_t kMaxGraphs        = 2; // the headers of a graph take some megabytes, and lengths seldom come again
-
-// Room for forward and backward nodes. Where kernels of our own do not run, a layer takes several operations for each of them.
-int step_node_budget(const Objective & objective, const Backbone & model, const Minibatch & batch,
-                     const Optimizer * trained, bool has_own_kernels) {
-    constexpr int kPerStep = 320, kPerParameter = 8, kOther = 2048;
-    const int     per_layer      = has_own_kernels ? 160 : 480;
-    const int     n_applications = objective.n_layer_applications(model, batch.n_steps) + model.config.n_layer;
-    const int     n_chunks       = 2 + batch.n_labels() / 16 * (1 + model.config.n_vocab / 4096);
-    int           longest        = kLongestInterface;
-    for (const TokenizedExample & example : batch.examples) {
-        longest = std::max({ longest, int(example.prompt.size()), int(example.target.size()) });
-        if (batch.has_teacher) {
-            longest = std::max(longest, int(example.prompt.size() + example.trace.size() + example.target.size()));
-        }
-    }
-    return n_applications * (per_layer + nodes_per_stretch(model, longest, trained != nullptr) *
-                                             objective.n_stretches(batch.n_examples())) +
-           kPerStep * (batch.n_steps + 1) + 16 * n_chunks + (trained ? kPerParameter * trained->n_tensors() : 0) +
-           kOther;
-}
+constexpr size_t kMaxGraphs = 2; // the headers of a graph take some megabytes, and lengths seldom come again
 
 // The tokens to predict, those of the targets, then those of the thoughts and of the teachers, and which of them count.
 struct Labels {
@@ -101,10 +80,7 @@ std::string StepGraph::key(const Minibatch & batch) {
 
 StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
                      const Backend & backend, const Optimizer * trained, const GatherFloats & gather)
-    : objective_(objective), backend_(backend),
-      graph_(step_node_budget(objective, model, like, trained, backend.device().is_cpu), trained ? &tape_ : nullptr,
-             &backend),
-      inputs_(gather) {
+    : objective_(objective), backend_(backend), graph_(trained ? &tape_ : nullptr, &backend), inputs_(gather) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);

@@ -22,7 +22,7 @@ TEST_CASE("a graph the device runs is counted and not refused") {
     const Backend backend(find_device(shadow()), 1);
     Answers       heard;
     answers = &heard;
-    Graph graph(16, nullptr, &backend);
+    Graph graph(nullptr, &backend);
     Node  a = graph.input("a", GGML_TYPE_F32, 8, 4);
     Node  b = graph.input("b", GGML_TYPE_F32, 8, 3);
     graph.output(ggml_sqr(graph.ctx(), ggml_mul_mat(graph.ctx(), a, b)));
@@ -38,7 +38,7 @@ TEST_CASE("every node the device does not run is named with its types and shapes
     const Backend backend(find_device(shadow()), 1);
     Answers       heard;
     answers = &heard;
-    Graph graph(16, nullptr, &backend);
+    Graph graph(nullptr, &backend);
     Node  a       = graph.input("a", GGML_TYPE_F32, 8, 4);
     Node  half    = graph.input("half", GGML_TYPE_F16, 8, 3);
     Node  product = ggml_mul_mat(graph.ctx(), a, half); // the CPU multiplies F32 with F32 alone

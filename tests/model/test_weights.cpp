@@ -5,6 +5,7 @@
 #include "gguf/reader.h"
 #include "infer/session.h"
 #include "model/backbone.h"
+#include "model/weights.h"
 #include "support/golden.h"
 
 #include <filesystem>
@@ -41,6 +42,20 @@ TEST_CASE("weights read into memory survive a file that shrinks under them") {
     CHECK(session.generate(golden.prompt_ids(0), generate).tokens == before.tokens);
     CHECK(session.generate(golden.prompt_ids(1), generate).tokens ==
           golden.json()["greedy"]["K3.ex1"].get<std::vector<int32_t>>());
+}
+
+TEST_CASE("a store takes any number of weights") {
+    WeightStore       store(find_device("CPU"), false);
+    std::vector<Node> nodes;
+    for (int i = 0; i < 100000; i++) {
+        nodes.push_back(store.add_host("w" + std::to_string(i), { 1 }, { float(i) }));
+    }
+    store.load();
+    store.load(); // nothing is left to do
+    CHECK(store.nodes() == nodes);
+    for (int i : { 0, 1535, 1536, 65535, 65536, 99999 }) {
+        CHECK(get_node(nodes[size_t(i)]) == std::vector<float>{ float(i) });
+    }
 }
 
 TEST_CASE("a tied head is the embedding itself") {

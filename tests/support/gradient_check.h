@@ -78,7 +78,7 @@ class Program {
   public:
     Program(const std::vector<Leaf> & leaves, const Build & build, bool differentiate,
             const std::vector<bool> & watched = {}, bool host_kernels = true)
-        : graph_(20000, &tape_) {
+        : graph_(&tape_) {
         tape_.set_host_kernels(host_kernels);
         for (size_t i = 0; i < leaves.size(); i++) {
             const std::vector<int64_t> & s = leaves[i].shape;

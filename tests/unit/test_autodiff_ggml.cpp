@@ -12,7 +12,7 @@ namespace {
 
 // Gradients of sum(seed * f) by ggml's reverse mode on the nodes a graph without a tape puts down.
 std::vector<std::vector<float>> by_ggml(const std::vector<Leaf> & leaves, const Build & build) {
-    Graph             g(4000);
+    Graph             g;
     Fills             fills;
     std::vector<Node> nodes;
     for (const Leaf & item : leaves) {

@@ -196,7 +196,7 @@ TEST_CASE("with a tape attention computes what the fused kernel computes") {
     };
     const Result explicit_form = gradients({ q, k, v }, build);
 
-    Graph             g(1000);
+    Graph             g;
     Fills             fills;
     std::vector<Node> x = { g.input("q", GGML_TYPE_F32, 128, 6), g.input("k", GGML_TYPE_F32, 64, 10),
                             g.input("v", GGML_TYPE_F32, 64, 10) };

@@ -14,7 +14,7 @@ namespace {
 using Work = std::function<std::vector<float>(const std::vector<float> &)>;
 
 struct Chain {
-    Graph g{ 200 };
+    Graph g;
     Node  x, told, before, view, result;
 
     // y = x^2; told = work(sum of y); result = (a view of y) * told + tanh(y), over and over.

@@ -12,7 +12,7 @@ namespace {
 // The result of dropout on n ones with a number of threads.
 std::vector<float> on_ones(const Dropout & source, int64_t n, int n_threads, int64_t n_draws_before = 0) {
     Backend device(penelope::find_device("CPU"), n_threads);
-    Graph   g(10);
+    Graph   g;
     g.set_next_draw(n_draws_before);
     Node x = g.input("x", GGML_TYPE_F32, n);
     Node y = penelope::dropout(g, x, source);
@@ -95,7 +95,7 @@ TEST_CASE("an example loses the same elements wherever it lies") {
     // Rows of three sequences side by side, and of one of them alone, as rows 2 .. 5 of its sequence.
     Dropout    source(0.3f, 3, 8);
     const auto run = [&](const penelope::RowSpans & spans, int64_t n_rows) {
-        Graph g(20);
+        Graph g;
         g.set_row_spans(std::make_shared<penelope::RowSpans>(spans));
         Node x = g.input("x", GGML_TYPE_F32, 192, n_rows);
         Node y = penelope::dropout(g, x, source);
@@ -123,7 +123,7 @@ TEST_CASE("an example loses the same elements wherever it lies") {
 
 TEST_CASE("a graph that is computed again reads the step anew") {
     Dropout source(0.3f, 1, 1);
-    Graph   g(10);
+    Graph   g;
     Node    x = g.input("x", GGML_TYPE_F32, 1000);
     Node    y = penelope::dropout(g, x, source);
     g.output(y);

@@ -66,7 +66,7 @@ void check_no_overlap(Graph & g) {
 } // namespace
 
 TEST_CASE("a long chain needs the memory of two of its links") {
-    Graph g(512);
+    Graph g;
     Node  x = g.input("x", GGML_TYPE_F32, 256, 4);
     for (int i = 0; i < 100; i++) {
         x = ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x));
@@ -78,7 +78,7 @@ TEST_CASE("a long chain needs the memory of two of its links") {
 }
 
 TEST_CASE("elementwise operations on values nobody needs again run in place") {
-    Graph g(512);
+    Graph g;
     Node  x = g.input("x", GGML_TYPE_F32, 1000);
     Node  y = ggml_sqr(g.ctx(), x);
     for (int i = 0; i < 50; i++) {
@@ -93,7 +93,7 @@ TEST_CASE("elementwise operations on values nobody needs again run in place") {
 }
 
 TEST_CASE("an operand read twice through different views is not overwritten") {
-    Graph g(64);
+    Graph g;
     Node  x = g.input("x", GGML_TYPE_F32, 8, 8);
     Node  y = ggml_sqr(g.ctx(), x);
     Node  z = ggml_add(g.ctx(), y, ggml_transpose(g.ctx(), y));
@@ -116,7 +116,7 @@ TEST_CASE("an operand read twice through different views is not overwritten") {
 TEST_CASE("random graphs with thousands of gaps") {
     Rng rng(5);
     for (int round = 0; round < 5; round++) {
-        Graph             g(4096);
+        Graph             g;
         std::vector<Node> alive{ g.input("x", GGML_TYPE_F32, 16, 16) };
         std::vector<Node> results;
         for (int i = 0; i < 1200; i++) {
@@ -148,7 +148,7 @@ TEST_CASE("random graphs with thousands of gaps") {
 
 TEST_CASE("a graph gets its memory back in a workspace another one has used") {
     Workspace shared(cpu());
-    Graph     first(16), second(16);
+    Graph     first, second;
     Node      x = first.input("x", GGML_TYPE_F32, 64);
     Node      y = ggml_sqr(first.ctx(), x);
     Node      p = second.input("p", GGML_TYPE_F32, 4096);
@@ -199,7 +199,7 @@ void check_fusable(Graph & g, Node first, Node last, bool row_by_row) {
 TEST_CASE("the last node of a chain that backends fuse lies on no operand of the first") {
     constexpr int64_t kWidth = 32, kRows = 8;
     const auto        chain = [](const std::function<void(Graph &, Node)> & build) {
-        Graph g(64);
+        Graph g;
         Node  x = ggml_sqr(g.ctx(), g.input("x", GGML_TYPE_F32, kWidth, kRows)); // dies inside the chain
         build(g, x);
     };
@@ -235,7 +235,7 @@ TEST_CASE("the last node of a chain that backends fuse lies on no operand of the
 }
 
 TEST_CASE("a softmax never gives its place to its own gradient") {
-    Graph g(64);
+    Graph g;
     Node  soft = ggml_soft_max(g.ctx(), g.input("x", GGML_TYPE_F32, 32, 8));
     Node  dy   = g.input("dy", GGML_TYPE_F32, 32, 8);
     Node  back = ggml_soft_max_ext_back(g.ctx(), dy, soft, 1.0f, 0.0f);

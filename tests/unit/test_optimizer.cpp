@@ -20,7 +20,7 @@ const std::vector<ParameterGroup> kGroups = {
 // loss = sum over the rows of x of sum(tanh(W x + b) * seed), so that gradients change with the weights.
 class Problem {
   public:
-    explicit Problem(Optimizer & optimizer) : graph_(200, &tape_) {
+    explicit Problem(Optimizer & optimizer) : graph_(&tape_) {
         optimizer.watch(tape_);
         Node             x = graph_.input("x", GGML_TYPE_F32, 5, 4);
         Node             s = graph_.input("seed", GGML_TYPE_F32, 3, 4);

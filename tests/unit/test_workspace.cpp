@@ -13,7 +13,7 @@ TEST_CASE("a graph built where another was gets memory of its own") {
     Workspace     workspace(backend);
     for (int n = 1; n <= 8; n++) {
         // Freed and made again at once: the new graph mostly takes the old one's place in memory.
-        auto graph  = std::make_unique<Graph>(16);
+        auto graph  = std::make_unique<Graph>();
         Node input  = graph->input("x", GGML_TYPE_F32, n);
         Node result = scale(*graph, input, 2.0f, 1.0f);
         graph->output(result);

@@ -83,10 +83,6 @@ StateShape Qwen35DeltaNet::state(const ModelConfig & c) const {
                int64_t(own.state_dim) * own.state_dim * own.n_value_heads } };
 }
 
-int Qwen35DeltaNet::nodes_per_stretch(int n_rows, bool with_tape) const {
-    return with_tape ? 768 + 64 * (n_rows / 16 + 1) : 96; // chunks of 16 rows
-}
-
 // The recurrence over every row of the call, segment by segment: [S * n_value_heads, n_rows].
 Node Qwen35DeltaNet::mix(Graph & g, const LayerCall & call, Node normed) const {
     const Qwen35Config & own      = qwen35_config(call.config);

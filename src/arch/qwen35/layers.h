@@ -22,7 +22,6 @@ class Qwen35DeltaNet : public Layer {
   public:
     void       list(const ModelConfig & config, TensorTable & table) override;
     StateShape state(const ModelConfig & config) const override;
-    int        nodes_per_stretch(int n_rows, bool with_tape) const override;
     Node       build(Graph & g, const LayerCall & call, Node x) const override;
 
   private:
