@@ -56,13 +56,14 @@ ServerOptions server_options(const Options & options) {
     if (options.given("latent-steps")) {
         service.defaults.n_steps = static_cast<int>(options.integer("latent-steps"));
     }
-    service.thinking   = thinking_option(options);
-    service.seed_given = options.given("seed");
-    service.insist     = options.flag("insist");
+    service.chat_template = options.text("chat-template");
+    service.thinking      = thinking_option(options);
+    service.seed_given    = options.given("seed");
+    service.insist        = options.flag("insist");
 
-    server.worker.session = session_options(options, static_cast<int>(options.integer("slots")));
-    server.worker.n_queue = static_cast<int>(options.integer("queue"));
-    server.worker.loose   = options.flag("loose");
+    server.worker.worker.session = session_options(options, static_cast<int>(options.integer("slots")));
+    server.worker.worker.loose   = options.flag("loose");
+    server.worker.n_queue        = static_cast<int>(options.integer("queue"));
     return server;
 }
 

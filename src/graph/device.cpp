@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "graph/threads.h"
 
 #include <algorithm>
 #include <cctype>
@@ -103,12 +104,7 @@ Backend::Backend(const DeviceInfo & device, int n_threads)
     if (!backend_) {
         throw Error(ErrorKind::device, "device " + device.name + ": cannot be opened");
     }
-    ggml_backend_reg_t reg         = ggml_backend_dev_backend_reg(device.dev);
-    const auto         set_threads = reinterpret_cast<ggml_backend_set_n_threads_t>(
-        ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"));
-    if (set_threads) {
-        set_threads(backend_.get(), n_threads_);
-    }
+    use_threads(*this, n_threads_);
 }
 
 Backend::Backend(const std::vector<DeviceInfo> & devices, int n_threads) : Backend(devices.front(), n_threads) {

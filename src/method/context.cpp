@@ -1,5 +1,7 @@
 #include "method/context.h"
 
+#include "graph/threads.h"
+
 namespace penelope {
 
 namespace {
@@ -20,7 +22,7 @@ Context::Context(const Backbone & model, const DeviceInfo & device, const Contex
 Context::Context(const Backbone & model, const std::vector<DeviceInfo> & devices, const ContextOptions & options)
     : model_(model), options_(options), backend_(devices, options.n_threads),
       cache_(model, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {
-    options_.n_threads = backend_.n_threads();
+    options_.n_threads = n_threads_ = backend_.n_threads();
 }
 
 BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & streams,
@@ -43,6 +45,7 @@ BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & str
     const size_t                n_bytes = built->graph.header_bytes();
     built->streams                      = streams;
     built->views                        = find_stream_views(built->graph, cache_);
+    built->is_small                     = backend_.is_cpu_alone() && has_small_products(built->graph, streams.size());
     while (!graphs_.empty() && (graphs_.size() >= kMaxGraphs || graph_bytes_ + n_bytes > kMaxGraphBytes)) {
         graph_bytes_ -= graphs_.back().n_bytes;
         graphs_.pop_back();
@@ -58,6 +61,9 @@ void Context::prepare(BuiltGraph & built) {
 }
 
 void Context::compute(BuiltGraph & built) {
+    if (backend_.is_cpu_alone()) {
+        use_threads(backend_, built.is_small ? 1 : n_threads_);
+    }
     built.graph.compute(backend_);
     n_computes_++;
 }

@@ -34,8 +34,9 @@ struct BuiltGraph {
     virtual ~BuiltGraph() = default;
     Graph graph;
 
-    std::vector<int>        streams; // the sequences it works on now ...
-    std::vector<StreamView> views;   // ... and where it looks at what they left
+    std::vector<int>        streams;          // the sequences it works on now ...
+    std::vector<StreamView> views;            // ... and where it looks at what they left
+    bool                    is_small = false; // one thread computes it sooner than several
 };
 
 // Something that lives as long as a context and shares its graphs.
@@ -81,6 +82,8 @@ class Context {
     void prepare(BuiltGraph & built);
     // ... and computes it.
     void compute(BuiltGraph & built);
+    // Threads a large graph may take from now on, of those in the options: others may be computing too.
+    void limit_threads(int n) { n_threads_ = n; }
 
     int64_t n_computes() const { return n_computes_; } // graphs computed so far
     int64_t n_built() const { return n_built_; }       // graphs built so far
@@ -108,6 +111,7 @@ class Context {
     std::list<Kept>                                      graphs_; // most recently used first
     size_t                                               graph_bytes_ = 0;
     std::map<const void *, std::unique_ptr<ContextPart>> parts_;
+    int                                                  n_threads_;
     int64_t                                              n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };
 

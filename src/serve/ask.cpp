@@ -207,7 +207,7 @@ void set_text_prompt(const Service & service, Ask & ask, const std::string & tex
 
 void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages) {
     if (service.chat) {
-        const ChatTemplate chat = ask.thinking ? service.chat->with(*ask.thinking) : *service.chat;
+        const ChatTemplate chat = service.chat_for(ask.thinking);
         Job &              job  = *ask.job;
         job.prompt              = chat.encode(messages);
         job.generate.reasoning  = ask.tells_apart ? chat.reasoning_start() : ReasoningStart::none;

@@ -37,9 +37,7 @@ OrderedJson props_json(const Service & service) {
              { "device", engine.split().name() },
              { "total_slots", service.worker.options().n_streams },
              { "queue", service.worker.n_queue() },
-             { "chat_template", service.chat              ? "model"
-                                : service.no_chat.empty() ? "question"
-                                                          : "none" },
+             { "chat_template", service.chat_name() },
              { "visible_steps", service.has_visible_steps() },
              { "task", engine.sidecar() ? engine.sidecar()->task : "" },
              { "latent_steps", { { "default", own.default_steps() }, { "max", own.max_steps() } } },

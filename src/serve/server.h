@@ -6,7 +6,7 @@
 namespace penelope {
 
 struct ServerOptions {
-    WorkerOptions  worker;
+    PoolOptions    worker;
     ServiceOptions service;
     ListenOptions  listen;
 };
@@ -28,7 +28,7 @@ class Server {
 
   private:
     Metrics     metrics_;
-    Worker      worker_;
+    WorkerPool  worker_;
     Service     service_;
     Listener    listener_;
     std::string address_;

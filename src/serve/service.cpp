@@ -8,11 +8,15 @@
 
 namespace penelope {
 
-Service::Service(Worker & the_worker, Metrics & the_metrics, const ServiceOptions & the_options)
+Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOptions & the_options)
     : worker(the_worker), metrics(the_metrics), options(the_options), keys(the_options.api_keys),
       start_time(int64_t(std::time(nullptr))) {
     const Wording * wording = engine().wording();
-    if (wording == nullptr || wording->prompt_template == chat_prompt_template) {
+    if (options.chat_template == "none") {
+        no_chat = wording ? "" : "messages: this server puts conversations through no chat template";
+    } else if (options.chat_template != "auto") {
+        chat.emplace(engine().tokenizer(), named_chat_format(options.chat_template));
+    } else if (wording == nullptr || wording->prompt_template == chat_prompt_template) {
         try {
             chat.emplace(engine().tokenizer(), options.thinking);
         } catch (const Error & error) {
@@ -22,6 +26,24 @@ Service::Service(Worker & the_worker, Metrics & the_metrics, const ServiceOption
             no_chat = error.message();
         }
     }
+}
+
+std::string Service::chat_name() const {
+    if (chat) {
+        return options.chat_template == "auto" ? "model" : options.chat_template;
+    }
+    return no_chat.empty() ? "question" : "none";
+}
+
+ChatTemplate Service::chat_for(std::optional<Thinking> thinking) const {
+    if (!thinking || (*thinking == Thinking::off && !chat->format().thinks())) {
+        return *chat;
+    }
+    if (options.chat_template != "auto") {
+        throw RequestError(400, "chat_template_kwargs: the template " + options.chat_template + " does not think aloud",
+                           "chat_template_kwargs");
+    }
+    return chat->with(*thinking);
 }
 
 bool Service::has_visible_steps() const {

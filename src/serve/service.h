@@ -2,7 +2,7 @@
 #pragma once
 
 #include "serve/api_keys.h"
-#include "serve/worker.h"
+#include "serve/worker_pool.h"
 #include "text/chat_template.h"
 
 #include <optional>
@@ -10,23 +10,27 @@
 namespace penelope {
 
 struct ServiceOptions {
-    GenerateOptions          defaults; // of requests that do not say
-    Thinking                 thinking   = Thinking::automatic;
-    bool                     insist     = false; // visible steps of a LoRA that was not found to write them
-    bool                     seed_given = false; // else requests that sample draw a seed of their own
-    std::chrono::seconds     time{ 600 };        // an answer may take
+    GenerateOptions          defaults;               // of requests that do not say
+    std::string              chat_template = "auto"; // of conversations: auto, none or a name
+    Thinking                 thinking      = Thinking::automatic;
+    bool                     insist        = false; // visible steps of a LoRA that was not found to write them
+    bool                     seed_given    = false; // else requests that sample draw a seed of their own
+    std::chrono::seconds     time{ 600 };           // an answer may take
     std::vector<std::string> api_keys;
     std::vector<std::string> origins; // other web pages that may ask; "*": all
     std::vector<std::string> hosts;   // names of this server, in addresses of requests; empty: any
 };
 
 struct Service {
-    Service(Worker & the_worker, Metrics & the_metrics, const ServiceOptions & the_options);
+    Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOptions & the_options);
 
     const Engine & engine() const { return worker.engine(); }
     bool           has_visible_steps() const; // of the sidecar's LoRA
+    std::string    chat_name() const;         // "model", the name of a template, "question" or "none"
+    // How conversations are written, for a request that says whether to think aloud. Throws RequestError where they are not.
+    ChatTemplate chat_for(std::optional<Thinking> thinking) const;
 
-    Worker &                    worker;
+    WorkerPool &                worker;
     Metrics &                   metrics;
     ServiceOptions              options;
     ApiKeys                     keys;

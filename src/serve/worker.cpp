@@ -27,12 +27,13 @@ Answer blank_answer(const Job & job) {
 
 } // namespace
 
-Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics)
+Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
+               std::atomic<int> & n_computing)
     : engine_(std::move(engine)), session_(engine_, session_options(options)),
       context_(session_.context()), facts_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
                                             [this] { engine_->fail_not_finite(); } },
-      n_queue_(options.n_queue), loose_(options.loose), reads_singly_(!loose_ && engine_->rounds_by_place()),
-      metrics_(metrics), slots_(static_cast<size_t>(session_.options().n_streams)) {
+      loose_(options.loose), reads_singly_(!loose_ && engine_->rounds_by_place()), metrics_(metrics),
+      n_computing_(n_computing), slots_(static_cast<size_t>(session_.options().n_streams)), kept_(slots_.size()) {
     thread_ = std::thread([this] { loop(); });
 }
 
@@ -51,16 +52,30 @@ void Worker::submit(std::shared_ptr<Job> job) {
         if (closed_) {
             throw RequestError(503, "the server is shutting down", "", "shutting_down");
         }
-        if (waiting_.size() + size_t(job->n_answers) > size_t(n_queue_)) {
-            throw RequestError(503, "the queue is full: " + std::to_string(waiting_.size()) + " answers are waiting",
-                               "", "queue_full");
-        }
         for (int i = 0; i < job->n_answers; i++) {
             waiting_.push_back({ job, i });
         }
-        metrics_.waiting = int64_t(waiting_.size());
+        metrics_.waiting += job->n_answers;
     }
     wake_.notify_one();
+}
+
+int Worker::load() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return int(waiting_.size()) + n_busy_;
+}
+
+int Worker::holds(const Tokens & prompt) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    int                               most = 0;
+    for (const Tokens & kept : kept_) {
+        most = std::max(most, n_kept_of(kept, prompt));
+    }
+    return most;
+}
+
+int Worker::n_kept_of(const Tokens & kept, const Tokens & prompt) const {
+    return loose_ ? n_worth_keeping(kept, prompt, options().bucket) : n_safely_kept(kept, prompt, context_.options());
 }
 
 void Worker::close() {
@@ -70,7 +85,7 @@ void Worker::close() {
 
 bool Worker::wait_idle(std::chrono::milliseconds time) {
     std::unique_lock<std::mutex> lock(mutex_);
-    return idle_.wait_for(lock, time, [this] { return waiting_.empty() && !running_; });
+    return idle_.wait_for(lock, time, [this] { return waiting_.empty() && n_busy_ == 0; });
 }
 
 void Worker::stop() {
@@ -83,25 +98,29 @@ void Worker::stop() {
     }
 }
 
+// False when the worker is to end.
+bool Worker::wait_for_work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (n_busy_ == 0 && waiting_.empty()) {
+        idle_.notify_all();
+        n_computing_--;
+        wake_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+        n_computing_++;
+    }
+    return !stopped_;
+}
+
 void Worker::loop() {
-    while (true) {
-        {
-            std::unique_lock<std::mutex> lock(mutex_);
-            running_ = std::any_of(slots_.begin(), slots_.end(), [](const Slot & s) { return s.busy(); });
-            if (!running_ && waiting_.empty()) {
-                idle_.notify_all();
-            }
-            wake_.wait(lock, [this] { return stopped_ || running_ || !waiting_.empty(); });
-        }
-        if (stopped_) {
-            break;
-        }
+    n_computing_++;
+    while (wait_for_work()) {
+        context_.limit_threads(std::max(1, options().n_threads / n_computing_));
         drop_gone();
         admit();
         read_round();
         think_round();
         decode_round();
     }
+    n_computing_--;
     const RequestError gone(503, "the server is shutting down", "", "shutting_down");
     for (int i = 0; i < int(slots_.size()); i++) {
         if (slot(i).busy()) {
@@ -112,8 +131,8 @@ void Worker::loop() {
     for (const Task & task : waiting_) {
         task.job->report(FailedEvent{ gone });
     }
+    metrics_.waiting -= int64_t(waiting_.size());
     waiting_.clear();
-    running_ = false;
     idle_.notify_all();
 }
 
@@ -129,6 +148,7 @@ void Worker::drop_gone() {
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    const size_t                      n_before = waiting_.size();
     waiting_.remove_if([&](const Task & task) {
         if (task.job->expired()) {
             task.job->report(FailedEvent{ late });
@@ -136,7 +156,7 @@ void Worker::drop_gone() {
         metrics_.cancelled += task.job->cancelled();
         return task.job->cancelled() || task.job->expired();
     });
-    metrics_.waiting = int64_t(waiting_.size());
+    metrics_.waiting -= int64_t(n_before - waiting_.size());
 }
 
 // Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to lose.
@@ -156,12 +176,12 @@ void Worker::admit() {
             }
             task = std::move(waiting_.front());
             waiting_.pop_front();
-            metrics_.waiting = int64_t(waiting_.size());
+            metrics_.waiting--;
+            n_busy_++;
         }
         const auto worth = [&](int stream) {
-            const int n_kept = loose_ ? n_worth_keeping(slot(stream).cached, task.job->prompt, options().bucket)
-                                      : n_safely_kept(slot(stream).cached, task.job->prompt, context_.options());
-            return std::make_pair(n_kept, -int(slot(stream).cached.size()));
+            const Tokens & cached = slot(stream).cached;
+            return std::make_pair(n_kept_of(cached, task.job->prompt), -int(cached.size()));
         };
         const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
         Slot &    taken = slot(best);
@@ -170,6 +190,8 @@ void Worker::admit() {
         taken.prompt_ms = taken.latent_ms = 0;
         taken.thinking                    = false;
         metrics_.busy_slots++;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        kept_[size_t(best)].clear();
     }
 }
 
@@ -338,6 +360,9 @@ void Worker::release(int stream) {
     s.thinking = false;
     s.task     = {};
     metrics_.busy_slots--;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    n_busy_--;
+    kept_[size_t(stream)] = s.cached;
 }
 
 } // namespace penelope

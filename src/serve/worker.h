@@ -1,4 +1,4 @@
-// The one thread that owns the context and computes. Answers take slots (streams of the cache). Each round admits waiting
+// A thread that owns a context and computes. Answers take slots (streams of the cache). Each round admits waiting
 // ones, reads a piece of every prompt that came, takes one latent step for every question that is being thought about, and
 // writes one token for every answer. So answers of different lengths, methods and K join and leave as they come.
 #pragma once
@@ -14,8 +14,7 @@
 namespace penelope {
 
 struct WorkerOptions {
-    SessionOptions session;      // n_streams: slots
-    int            n_queue = 64; // answers that may wait for a slot
+    SessionOptions session; // n_streams: slots
     // Without it an answer has the same bits whatever else runs. With it the rows of written answers, which were rounded as single rows
     // are, are kept for prompts that go on from them, and rows are multiplied in whatever company they come.
     bool loose = false;
@@ -23,17 +22,21 @@ struct WorkerOptions {
 
 class Worker {
   public:
-    Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics);
+    // n_computing: how many workers that share the threads are at work.
+    Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
+           std::atomic<int> & n_computing);
     ~Worker(); // stop()
 
     const Engine &         engine() const { return *engine_; }
     const SessionOptions & options() const { return session_.options(); } // resolved
-    int                    n_queue() const { return n_queue_; }
 
     // Throws Error(usage) when the prompt does not fit or K is out of range.
     void check(const Job & job) const;
-    // Throws RequestError(503) when the queue is full or the worker is closing. The job was checked.
+    // Throws RequestError(503) when the worker is closing. The job was checked.
     void submit(std::shared_ptr<Job> job);
+    // Answers that run or wait for a slot, and tokens of a prompt's beginning that a free slot holds.
+    int load() const;
+    int holds(const Tokens & prompt) const;
 
     void close();                                   // takes no more jobs
     bool wait_idle(std::chrono::milliseconds time); // true: nothing runs or waits
@@ -62,6 +65,7 @@ class Worker {
     using Streams = std::vector<int>;
 
     void loop();
+    bool wait_for_work();
     void drop_gone();
     void admit();
     void read_round();
@@ -82,6 +86,7 @@ class Worker {
     // Does work for these streams; an error of it fails them all. The time goes to each. False after an error.
     bool attempt(const Streams & streams, double Slot::*time, const std::function<void()> & work);
 
+    int                 n_kept_of(const Tokens & kept, const Tokens & prompt) const;
     Slot &              slot(int stream) { return slots_[size_t(stream)]; }
     const Method &      method_of(int stream) { return engine_->method(slot(stream).task.job->generate.method); }
     Prompt              prompt_of(int stream) { return { slot(stream).task.job->prompt, stream, slot(stream).n_read }; }
@@ -91,18 +96,19 @@ class Worker {
     Session                       session_; // for its context
     Context &                     context_;
     AnswerFacts                   facts_;
-    int                           n_queue_;
     bool                          loose_;
     bool                          reads_singly_; // prompts would round each other differently
     Metrics &                     metrics_;
+    std::atomic<int> &            n_computing_;
     std::vector<Slot>             slots_;
     std::atomic<bool>             stopped_{ false };
 
     mutable std::mutex      mutex_; // of what follows
     std::condition_variable wake_, idle_;
     std::list<Task>         waiting_;
-    bool                    closed_  = false;
-    bool                    running_ = false; // a slot is busy
+    std::vector<Tokens>     kept_;       // of each slot, empty while it is busy
+    int                     n_busy_ = 0; // slots
+    bool                    closed_ = false;
     std::thread             thread_;
 };
 

@@ -337,7 +337,8 @@ class BoxTest(unittest.TestCase):
     def test_probabilities_do_not_depend_on_company(self):
         questions = ["ab bc cd dd ef fg gg hi ij jj ?" + start for start in "abcefhi"]
         bodies = [{"prompt": q, "max_tokens": 3, "logprobs": 2, "latent_steps": 1 + i} for i, q in enumerate(questions)]
-        with Serve("--slots", 1) as alone, Serve("--slots", 5) as server:
+        # A model this small has a worker for each thread: their slots are 2, 2 and 1.
+        with Serve("--slots", 1, "-t", 1) as alone, Serve("--slots", 5, "-t", 3) as server:
             expected = [alone.good("/v1/completions", body)["choices"][0]["logprobs"] for body in bodies]
             found = [[] for _ in bodies]
 
@@ -353,6 +354,39 @@ class BoxTest(unittest.TestCase):
                 thread.join()
         for at, logprobs in sum(found, []):
             self.assertEqual(logprobs, expected[at])
+
+
+class TemplateTest(ModelTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.base, cls.sidecar = cls.model.make_instruct()
+
+    def serve(self, *args):
+        server = Serve("-m", *args, "-ctk", "f32")
+        self.addCleanup(server.close)
+        return server
+
+    def test_conversations_follow_the_template_that_was_named(self):
+        strange, _ = self.model.make_instruct("strange", "{{ 'odd' }}")
+        for base, own, name in ((self.base, "model", "chatml"), (strange, "none", "chatml")):
+            with self.subTest(own):
+                self.assertEqual(self.serve(base).good("/props")["chat_template"], own)
+                server = self.serve(base, "--chat-template", name)
+                self.assertEqual(server.good("/props")["chat_template"], name)
+                found = server.chat("Tom is", max_tokens=12)
+                expected = self.ok_json("run", "-m", base, "-ctk", "f32", "-n", 12, "-p", "Tom is", "--chat-template", name)
+                self.assertEqual((found["usage"]["prompt_tokens"], found["choices"][0]["tokens"]), (expected["prompt_tokens"], expected["tokens"]))
+                server.chat("Tom is", max_tokens=1, chat_template_kwargs={"enable_thinking": False})
+                status, _, answer = server.ask("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}],
+                                                                         "chat_template_kwargs": {"enable_thinking": True}})
+                self.assertEqual((status, answer["error"]["param"]), (400, "chat_template_kwargs"))
+
+    def test_none(self):
+        status, _, answer = self.serve(self.base, "--chat-template", "none").ask(
+            "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]})
+        self.assertEqual(status, 400)
+        self.assertIn("/v1/completions", answer["error"]["message"])
 
 
 class ImageTest(unittest.TestCase):

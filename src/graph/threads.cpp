@@ -1,0 +1,27 @@
+#include "graph/threads.h"
+
+#include <algorithm>
+
+namespace penelope {
+
+bool has_small_products(const Graph & g, size_t n_sequences) {
+    int64_t work = 0, n_products = 0;
+    for (Node node = ggml_get_first_tensor(g.ctx()); node; node = ggml_get_next_tensor(g.ctx(), node)) {
+        if (node->op == GGML_OP_MUL_MAT) {
+            work += 2 * node->src[0]->ne[0] * ggml_nelements(node);
+            n_products++;
+        }
+    }
+    return work < kWorthSharing * n_products * int64_t(std::max<size_t>(n_sequences, 1));
+}
+
+void use_threads(const Backend & backend, int n) {
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(backend.device().dev);
+    const auto         set = reinterpret_cast<ggml_backend_set_n_threads_t>(
+        ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"));
+    if (set) {
+        set(backend.get(), n);
+    }
+}
+
+} // namespace penelope

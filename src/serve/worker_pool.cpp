@@ -1,0 +1,74 @@
+#include "serve/worker_pool.h"
+
+#include "arch/config.h"
+#include "graph/threads.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace penelope {
+
+namespace {
+
+int worker_count(const Engine & engine, const SessionOptions & session) {
+    const int64_t width = engine.config().n_embd;
+    const bool    is_small =
+        !engine.split().is_split() && engine.split().is_all_cpu() && 2 * width * width < kWorthSharing;
+    const int n = session.n_threads > 0 ? session.n_threads : default_thread_count();
+    return is_small ? std::min(n, session.n_streams) : 1;
+}
+
+} // namespace
+
+WorkerPool::WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions & options, Metrics & metrics)
+    : n_queue_(options.n_queue), metrics_(metrics) {
+    const SessionOptions & all = options.worker.session;
+    const int              n   = worker_count(*engine, all);
+    for (int i = 0; i < n; i++) {
+        WorkerOptions part     = options.worker;
+        part.session.n_streams = all.n_streams / n + (i < all.n_streams % n);
+        workers_.push_back(std::make_unique<Worker>(engine, part, metrics, n_computing_));
+    }
+    options_           = workers_[0]->options();
+    options_.n_streams = all.n_streams;
+}
+
+// One with a free slot, among them one that holds most of a prompt, else the one with least to do.
+Worker & WorkerPool::best_for(const Job & job) {
+    const int  n_prompt = int(job.prompt.size());
+    const auto worth    = [&](const Worker & worker) {
+        const int  load   = worker.load();
+        const bool free   = load < worker.options().n_streams;
+        const int  n_held = free ? worker.holds(job.prompt) : 0;
+        return std::make_tuple(free, 2 * n_held >= n_prompt ? n_held : 0, -load);
+    };
+    return **std::max_element(workers_.begin(), workers_.end(),
+                              [&](const auto & a, const auto & b) { return worth(*a) < worth(*b); });
+}
+
+void WorkerPool::submit(const std::shared_ptr<Job> & job) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (metrics_.waiting + job->n_answers > n_queue_) {
+        throw RequestError(503, "the queue is full: " + std::to_string(metrics_.waiting) + " answers are waiting", "",
+                           "queue_full");
+    }
+    best_for(*job).submit(job);
+}
+
+void WorkerPool::close() {
+    for (const auto & worker : workers_) {
+        worker->close();
+    }
+}
+
+bool WorkerPool::wait_idle(std::chrono::milliseconds time) {
+    return std::all_of(workers_.begin(), workers_.end(), [&](const auto & worker) { return worker->wait_idle(time); });
+}
+
+void WorkerPool::stop() {
+    for (const auto & worker : workers_) {
+        worker->stop();
+    }
+}
+
+} // namespace penelope
