@@ -6,7 +6,7 @@ namespace penelope {
 
 bool has_small_products(const Graph & g, size_t n_sequences) {
     int64_t work = 0, n_products = 0;
-    for (Node node = ggml_get_first_tensor(g.ctx()); node; node = ggml_get_next_tensor(g.ctx(), node)) {
+    for (Node node : g.nodes()) {
         if (node->op == GGML_OP_MUL_MAT) {
             work += 2 * node->src[0]->ne[0] * ggml_nelements(node);
             n_products++;
