@@ -88,6 +88,14 @@ class Recipes(unittest.TestCase):
         plans = self.check_folder(RECIPES / "listops-smollm2", shape)
         self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0"})
 
+    def test_those_in_words(self):
+        shape = self.work / "shape.toml"
+        shape.write_text(NARROW.format(30))
+        plans = self.check_folder(RECIPES / "thread-smollm2", shape)
+        self.assertEqual(set(plans), {"source", "penelope", "k0"})
+        self.assert_equal_budgets(plans, {"penelope", "k0"})
+        self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [4])
+
     def test_the_thread(self):
         folder = RECIPES / "thread"
         plans = self.check_folder(folder, folder / "shape.toml")
@@ -100,7 +108,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
 
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "thread"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "thread", "thread-smollm2"})
 
 
 if __name__ == "__main__":
