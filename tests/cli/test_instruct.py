@@ -244,7 +244,8 @@ class SmolLM2Test(ModelTest):
             raise unittest.SkipTest("SmolLM2 is not there")
 
     def test_a_question_gets_an_answer(self):
-        done = self.ok("run", "-m", self.smollm2, "-p", "What is the capital of France?", "-n", 24)
+        # Asked with "What is", the first token is a close call that 8-bit activations decide one way or the other by the processor.
+        done = self.ok("run", "-m", self.smollm2, "-p", "Name the capital of France.", "-n", 24)
         self.assertIn("Paris", done.stdout)
         schema = '{"type":"object","properties":{"country":{"type":"string","maxLength":20},"capital":{"enum":["London","Paris","Rome"]}},"required":["country","capital"]}'
         answer = json.loads(self.ok("run", "-m", self.smollm2, "-p", "What is the capital of France?", "-j", schema, "-n", 48).stdout)
