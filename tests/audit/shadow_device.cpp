@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <deque>
 #include <memory>
 
 namespace penelope::audit {
@@ -164,13 +165,14 @@ ggml_backend_reg_i registry_functions() {
 } // namespace
 
 std::string add_shadow(const DeviceInfo & asked, Answers *& answers) {
-    const std::string name   = "asked" + std::to_string(ggml_backend_dev_count()) + "-" + asked.name;
-    auto *            shadow = new Shadow{ asked, name, &answers, {}, {}, {} }; // ggml's list never shrinks
-    shadow->reg              = { GGML_BACKEND_API_VERSION, registry_functions(), shadow };
-    shadow->device           = { device_functions(), &shadow->reg, shadow };
-    shadow->buffer_type      = { buffer_type_functions(), &shadow->device, shadow };
-    ggml_backend_device_register(&shadow->device);
-    return shadow->name;
+    static auto &     shadows = *new std::deque<Shadow>; // for good: ggml's list never shrinks
+    const std::string name    = "asked" + std::to_string(ggml_backend_dev_count()) + "-" + asked.name;
+    Shadow &          shadow  = shadows.emplace_back(Shadow{ asked, name, &answers, {}, {}, {} });
+    shadow.reg                = { GGML_BACKEND_API_VERSION, registry_functions(), &shadow };
+    shadow.device             = { device_functions(), &shadow.reg, &shadow };
+    shadow.buffer_type        = { buffer_type_functions(), &shadow.device, &shadow };
+    ggml_backend_device_register(&shadow.device);
+    return shadow.name;
 }
 
 } // namespace penelope::audit
