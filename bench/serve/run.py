@@ -238,7 +238,8 @@ def soak(args):
                 try:
                     chance = rng.random()
                     if chance < 1 / 6:
-                        kind = "cut" if stream(server.port, body, cut_after=1)[2] is None else "lost"
+                        text = stream(server.port, body, cut_after=1)[2]
+                        kind = "cut" if text is None else "right" if text == texts_of[case][1] == "" else "lost"  # no word, no cut
                     elif chance < 1 / 3:
                         gone = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
                         gone.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
