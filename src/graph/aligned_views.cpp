@@ -7,9 +7,18 @@ namespace penelope {
 
 namespace {
 
-// These take any place: they compute nothing, or are the copy itself.
-bool takes_any_view(ggml_op op) {
-    switch (op) {
+bool needs_copy(const ggml_tensor * node, const ggml_tensor * source, size_t alignment) {
+    return source && source->view_src && source->view_offs % alignment != 0 && !takes_any_place(node, source);
+}
+
+bool is_input(const ggml_tensor * view) {
+    return (view->view_src->flags & GGML_TENSOR_FLAG_INPUT) != 0;
+}
+
+} // namespace
+
+bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source) {
+    switch (node->op) {
         case GGML_OP_NONE:
         case GGML_OP_VIEW:
         case GGML_OP_RESHAPE:
@@ -18,20 +27,9 @@ bool takes_any_view(ggml_op op) {
         case GGML_OP_DUP:
         case GGML_OP_CONT:
         case GGML_OP_CPY: return true;
-        default: return false;
+        default: return source->view_src && source->view_src == node->view_src;
     }
 }
-
-// An operand that the operation writes to is no operand to copy.
-bool needs_copy(const ggml_tensor * node, const ggml_tensor * source, size_t alignment) {
-    return source && source->view_src && source->view_offs % alignment != 0 && source->view_src != node->view_src;
-}
-
-bool is_input(const ggml_tensor * view) {
-    return (view->view_src->flags & GGML_TENSOR_FLAG_INPUT) != 0;
-}
-
-} // namespace
 
 AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment) {
     AlignedGraph aligned;
@@ -41,7 +39,7 @@ AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         ggml_tensor * node = ggml_graph_node(graph, i);
         for (ggml_tensor *& source : node->src) {
-            if (takes_any_view(node->op) || !needs_copy(node, source, alignment)) {
+            if (!needs_copy(node, source, alignment)) {
                 continue;
             }
             ggml_tensor * copy = is_input(source) ? copies_of_inputs[source] : nullptr;

@@ -1,5 +1,6 @@
 #include "questions.h"
 
+#include "graph/aligned_views.h"
 #include "graph/rpc.h"
 #include "kernel_needs.h"
 
@@ -35,21 +36,6 @@ bool lies_inside(const ggml_tensor * tensor) {
     return at >= first && at + ggml_nbytes(tensor) <= first + ggml_backend_buffer_get_size(buffer);
 }
 
-// Copies and what computes nothing take any place, and so does an operand that is written to.
-bool may_start_anywhere(const ggml_tensor * node, const ggml_tensor * source) {
-    switch (node->op) {
-        case GGML_OP_NONE:
-        case GGML_OP_VIEW:
-        case GGML_OP_RESHAPE:
-        case GGML_OP_PERMUTE:
-        case GGML_OP_TRANSPOSE:
-        case GGML_OP_DUP:
-        case GGML_OP_CONT:
-        case GGML_OP_CPY: return true;
-        default: return source->view_src && source->view_src == node->view_src;
-    }
-}
-
 } // namespace
 
 std::string objection_to(const ggml_tensor * node, const DeviceInfo & device) {
@@ -67,7 +53,7 @@ std::string objection_to(const ggml_tensor * node, const DeviceInfo & device) {
         if (source && !lies_inside(source)) {
             return "reads outside a buffer: " + node_text(node);
         }
-        if (source && !device.is_cpu && !may_start_anywhere(node, source) &&
+        if (source && !device.is_cpu && !takes_any_place(node, source) &&
             reinterpret_cast<uintptr_t>(source->data) % alignment != 0) {
             return "reads from a place that cannot be bound: " + node_text(node);
         }
