@@ -1,6 +1,7 @@
-// What tests of training steps share: one thread, and the examples of a golden case as a minibatch.
+// What tests of training steps share: one thread (support/cpu.h), and the examples of a golden case as a minibatch.
 #pragma once
 
+#include "support/cpu.h"
 #include "support/golden.h"
 #include "train/curriculum.h"
 #include "train/minibatch.h"
@@ -8,11 +9,6 @@
 #include "train/training_data.h"
 
 namespace penelope::test {
-
-inline Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
 
 inline Minibatch all_examples(const GoldenCase & golden, int n_steps) {
     Minibatch batch;

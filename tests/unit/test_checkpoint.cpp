@@ -1,5 +1,6 @@
 // A checkpoint gives back every bit, refuses what does not fit, and never leaves half a file.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "support/cpu.h"
 #include "support/errors.h"
 #include "support/temp_dir.h"
 #include "train/checkpoint.h"
@@ -11,15 +12,11 @@
 
 using namespace penelope;
 using penelope::test::contains;
+using penelope::test::cpu;
 using penelope::test::error_of;
 using penelope::test::TempDir;
 
 namespace {
-
-Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
 
 const std::vector<ParameterGroup> kGroups{ { "lora", 0.01, { { "a", { 3, 5 } }, { "b", { 7 } } } },
                                            { "rows", 0.0, { { "c", { 1500 } } } } };

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "graph/graph.h"
+#include "support/cpu.h"
 
 #include <cmath>
 #include <cstdint>
@@ -11,13 +12,9 @@
 #include <map>
 
 using namespace penelope;
+using penelope::test::cpu;
 
 namespace {
-
-Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
 
 Node owner(Node node) {
     return node->view_src ? node->view_src : node;

@@ -4,17 +4,10 @@
 
 #include "base/rng.h"
 #include "graph/graph.h"
+#include "support/cpu.h"
 
 using namespace penelope;
-
-namespace {
-
-Backend & cpu() {
-    static Backend instance(find_device("CPU"), 1);
-    return instance;
-}
-
-} // namespace
+using penelope::test::cpu;
 
 TEST_CASE("nodes come in ggml's own order") {
     Rng           rng(1);
