@@ -222,6 +222,8 @@ class Cutter {
         std::copy_n(source->nb, GGML_MAX_DIMS, one->nb);
         ggml_set_name(one, ggml_get_name(source));
         known = one;
+        // A later stage reads it, so a kernel that does several nodes at once must write it. Its memory is planned already.
+        ggml_set_output(source);
         if (source->view_src) {
             one->view_src  = seen_from(stage, owner(source), part);
             one->view_offs = source->view_offs;

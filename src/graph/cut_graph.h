@@ -18,7 +18,7 @@ namespace penelope {
 // Work of the host after `after` is computed and before any node that was added later.
 struct Pause {
     ggml_tensor *         after;
-    std::function<void()> work;
+    std::function<void()> work; // null: only to look whether to go on
 };
 
 struct Crossing {

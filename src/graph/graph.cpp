@@ -70,6 +70,13 @@ void Graph::pause(Node from, Node to, std::function<std::vector<float>(const std
     pauses_.push_back({ from, [from, to, work = std::move(work)] { set_node(to, work(get_node(from))); } });
 }
 
+void Graph::may_stop_after(Node node) {
+    if (backend_ && !backend_->device().is_cpu && !tape_) {
+        expand(node);
+        pauses_.push_back({ node, nullptr });
+    }
+}
+
 void Graph::output(Node node) {
     ggml_set_output(node);
     if (node->view_src) {
@@ -306,7 +313,9 @@ void Graph::compute_stages(const Backend & backend) {
         check_status(ggml_backend_graph_compute(device.get(), stage.graph), device);
         cross(stage.crossings);
         for (const std::function<void()> & work : stage.pauses) {
-            work();
+            if (work) {
+                work();
+            }
         }
     }
 }

@@ -86,6 +86,8 @@ class Graph {
     void set_part(int part) { part_ = part; }
     // Once `from` is computed the host makes the contents of `to`, an input, from it, before anything put down later runs.
     void pause(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work);
+    // A place where compute() looks whether it should stop. Only devices need it that cannot look by themselves, as the CPU does.
+    void may_stop_after(Node node);
     // Expands, and keeps the node's memory from being reused so that the host can read it after compute().
     void output(Node node);
 

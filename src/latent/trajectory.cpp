@@ -40,6 +40,7 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
     trajectory.readout.push_back(start.readout);
     for (int t = 1; t <= n_steps; t++) {
         refine_once(g, model, modules, shape, steps[size_t(t - 1)], rows.memory, kv, trajectory);
+        g.may_stop_after(trajectory.readout.back());
     }
 
     Node latter = join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back());

@@ -48,6 +48,7 @@ std::vector<Node> thought_passes(Graph & g, const Backbone & model, const Though
     for (size_t t = 1; t <= n_steps; t++) {
         Node thought = g.named(next_thought(g, model, modules, state), "thought.%d", int(t));
         thoughts.push_back(thought);
+        g.may_stop_after(thought);
         state = run_layers(g, model, 0, n_layer, thought, thought_rows[t - 1], kv, t == n_steps ? &none : nullptr);
     }
     return thoughts;

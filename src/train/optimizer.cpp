@@ -14,8 +14,6 @@ namespace {
 
 // The update runs row by row on several threads, so a flat buffer is cut into rows of this many numbers.
 constexpr int64_t kRow = 1024;
-// Products of rows with themselves that go into one operation: CUDA takes 65535.
-constexpr int64_t kRowsAtOnce = 32768;
 // Parameters start where every device lets a tensor start: 256 bytes.
 constexpr int64_t kAlign = 64;
 
@@ -44,6 +42,18 @@ std::vector<std::vector<ParameterGroup::Parameter>> cut(const ParameterGroup & g
     return chunks;
 }
 
+// Calls work(first, n) for stretches of at most `most` rows.
+template <typename Work> void for_each_stretch(int64_t n_rows, int64_t most, const Work & work) {
+    for (int64_t first = 0; first < n_rows; first += most) {
+        work(first, std::min(most, n_rows - first));
+    }
+}
+
+// Rows [first, first + n) of a flat buffer; the buffer itself when these are all.
+Node rows_of(ggml_context * ctx, Node flat, int64_t first, int64_t n) {
+    return n == flat->ne[1] ? flat : ggml_view_2d(ctx, flat, kRow, n, flat->nb[1], size_t(first) * flat->nb[1]);
+}
+
 Node place(ggml_context * ctx, Node whole, size_t offset, const std::vector<int64_t> & ne, const std::string & name) {
     Node node = ggml_new_tensor(ctx, GGML_TYPE_F32, int(ne.size()), ne.data());
     ggml_set_name(node, name.c_str());
@@ -54,9 +64,9 @@ Node place(ggml_context * ctx, Node whole, size_t offset, const std::vector<int6
 } // namespace
 
 Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config,
-                     size_t max_buffer)
-    : backend_(backend), config_(config) {
-    const size_t limit = max_buffer ? max_buffer : ggml_backend_buft_get_max_size(backend.buffer_type());
+                     const OptimizerLimits & limits)
+    : backend_(backend), config_(config), limits_(limits) {
+    const size_t limit = limits.buffer ? limits.buffer : ggml_backend_buft_get_max_size(backend.buffer_type());
     const auto   most =
         int64_t(std::min<size_t>(limit / sizeof(float), size_t(std::numeric_limits<int64_t>::max()) / 2)) / kRow * kRow;
     size_t n_tensors = 1, n_floats = 0;
@@ -110,8 +120,7 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
     chunk.gradients         = allocate(ne, where + ".gradients");
     chunk.m                 = allocate(ne, where + ".first_moments");
     chunk.v                 = allocate(ne, where + ".second_moments");
-    ggml_set_param(chunk.weights);
-    int64_t first = 0;
+    int64_t first           = 0;
     for (const ParameterGroup::Parameter & parameter : parameters) {
         const size_t offset = size_t(first) * sizeof(float);
         Slot         slot{};
@@ -124,34 +133,39 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
     group.chunks.push_back(chunk);
 }
 
-// A product of every row with itself runs on all threads and needs no memory for the squares; a device takes a limited number
-// of such products at once.
+// A product of every row with itself runs on all threads and needs no memory for the squares.
 Node Optimizer::sum_of_squares(const Group & group) {
     Node sum = nullptr;
     for (const Chunk & chunk : group.chunks) {
-        for (int64_t first = 0; first < chunk.n_rows; first += kRowsAtOnce) {
+        for_each_stretch(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
             ggml_context * ctx   = norm_graph_.ctx();
-            const int64_t  n     = std::min(kRowsAtOnce, chunk.n_rows - first);
             const size_t   bytes = kRow * sizeof(float);
             Node           rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
             Node           part  = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), n));
             sum                  = sum ? ggml_add(ctx, sum, part) : part;
             norm_graph_.expand(sum);
-        }
+        });
     }
     return sum;
 }
 
-// One AdamW operation per chunk; scaled: the gradients are multiplied with the factor first.
+// One AdamW operation a stretch of rows; scaled: the gradients are multiplied with the factor first.
 Graph & Optimizer::update_graph(bool scaled) {
     std::unique_ptr<Graph> & graph = scaled ? scaled_update_ : update_;
     if (!graph) {
         graph = std::make_unique<Graph>();
         for (const Group & group : groups_) {
             for (const Chunk & chunk : group.chunks) {
-                ggml_context * ctx       = graph->ctx();
-                Node           gradients = scaled ? ggml_mul_inplace(ctx, chunk.gradients, factor_) : chunk.gradients;
-                graph->expand(ggml_opt_step_adamw(ctx, chunk.weights, gradients, chunk.m, chunk.v, group.settings));
+                for_each_stretch(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
+                    ggml_context * ctx       = graph->ctx();
+                    const auto     rows      = [&](Node flat) { return rows_of(ctx, flat, first, n); };
+                    Node           weights   = rows(chunk.weights);
+                    Node           gradients = rows(chunk.gradients);
+                    gradients                = scaled ? ggml_mul_inplace(ctx, gradients, factor_) : gradients;
+                    weights->flags |= GGML_TENSOR_FLAG_PARAM; // ggml_set_param() takes no views
+                    graph->expand(
+                        ggml_opt_step_adamw(ctx, weights, gradients, rows(chunk.m), rows(chunk.v), group.settings));
+                });
             }
         }
     }

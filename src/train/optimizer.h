@@ -38,12 +38,18 @@ struct StepReport {
     bool   applied; // false: the norm is not finite and weights, moments and count are untouched
 };
 
+// How much goes into one buffer and into one operation.
+struct OptimizerLimits {
+    size_t buffer = 0; // bytes; 0: what the device allows
+    // Rows of 1024 numbers: CUDA takes 65535 products at once, and every Vulkan device 128 MiB of a buffer.
+    int64_t rows = 32768;
+};
+
 class Optimizer {
   public:
-    // All weights, gradients and moments start as zero. max_buffer: bytes, 0 for what the device allows. Throws Error(memory)
-    // with both sizes.
+    // All weights, gradients and moments start as zero. Throws Error(memory) with both sizes.
     Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config = {},
-              size_t max_buffer = 0);
+              const OptimizerLimits & limits = {});
 
     // A trainable tensor, F32 on the device, valid as long as the optimizer. Names are unique over all groups.
     Node               parameter(const std::string & name) const;
@@ -105,6 +111,7 @@ class Optimizer {
 
     const Backend &                         backend_;
     AdamWConfig                             config_;
+    OptimizerLimits                         limits_;
     int64_t                                 n_steps_ = 0;
     ggml_context_ptr                        ctx_;
     std::vector<ggml_backend_buffer_ptr>    buffers_;

@@ -230,6 +230,41 @@ TEST_CASE("a request that is cancelled before it starts ends without an answer, 
     CHECK(std::equal(cut.tokens.begin(), cut.tokens.end(), whole.tokens.begin()));
 }
 
+// The CPU looks before every node, so it counts more; what is asked for here holds for it too.
+TEST_CASE("a question can be cancelled after every latent step, and the next one is whole") {
+    struct Watch {
+        int n_looks = 0, stop_at = 0; // 0: never
+    };
+    const GoldenCase & g = golden("last");
+    for (const std::string & sidecar : { g.sidecar(), g.coconut_sidecar() }) {
+        Session session(load(device_name(), g.backbone(), sidecar), session_options(GGML_TYPE_F32));
+        Watch   watch;
+        session.context().backend().set_abort(
+            [](void * data) {
+                auto & w = *static_cast<Watch *>(data);
+                return ++w.n_looks == w.stop_at;
+            },
+            &watch);
+        GenerateOptions options;
+        options.n_steps    = 4;
+        options.n_predict  = 1;
+        options.ignore_end = true;
+        const Answer whole = session.generate(g.prompt_ids(0), options);
+        REQUIRE(whole.tokens.size() == 1);
+        const int n_looks = watch.n_looks;
+        CHECK(n_looks >= options.n_steps + 1);
+        for (int stop = 1; stop <= std::min(n_looks, 8); stop++) {
+            CAPTURE(stop);
+            watch            = { 0, stop };
+            const Answer cut = session.generate(g.prompt_ids(0), options);
+            CHECK(cut.finish_reason == FinishReason::cancelled);
+            CHECK(cut.tokens.empty());
+            watch = {};
+            CHECK(session.generate(g.prompt_ids(0), options).tokens == whole.tokens);
+        }
+    }
+}
+
 // Each device of a split has its own.
 TEST_CASE("before the first token one upload, one graph and one download whatever K, then one of each per token" *
           doctest::skip(is_split(device_name()))) {

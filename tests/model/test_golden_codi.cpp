@@ -7,26 +7,15 @@
 #include "latent/sidecar.h"
 #include "method/decode.h"
 #include "method/latent_steps.h"
+#include "support/difference.h"
 #include "support/golden.h"
 #include "text/tokenizer.h"
-
-#include <cmath>
 
 using namespace penelope;
 
 namespace {
 
 constexpr double kTolerance = 2e-4;
-
-double max_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    REQUIRE(a.size() == b.size());
-    double worst = 0.0;
-    for (size_t i = 0; i < a.size(); i++) {
-        const double apart = std::fabs(double(a[i]) - double(b[i]));
-        worst              = apart <= worst ? worst : apart; // also for NaN
-    }
-    return worst;
-}
 
 struct Case {
     Case() {
@@ -63,7 +52,7 @@ TEST_CASE("thoughts and first logits") {
         CHECK(states.size() == size_t(k + 1));
         for (const DumpTensor & state : states) {
             CAPTURE(state.name);
-            CHECK(max_difference(state.data, c.expected.read_f32(p + state.name)) < kTolerance);
+            CHECK(test::difference(state.data, c.expected.read_f32(p + state.name)) < kTolerance);
         }
         GenerateOptions generate;
         generate.n_steps   = k;
@@ -90,9 +79,9 @@ TEST_CASE("the prefix rides with the end row") {
     }
     const Filled filled = codi.fill(context, fresh_prompts({ c.prompt(0), c.prompt(1) }), 3);
     CHECK(filled.n_rows[0] == row);
-    CHECK(max_difference(filled.logits[0], logits[0]) < kTolerance);
+    CHECK(test::difference(filled.logits[0], logits[0]) < kTolerance);
     const Filled alone = codi.fill(context, fresh_prompts({ c.prompt(1) }), 3);
-    CHECK(max_difference(filled.logits[1], alone.logits[0]) < kTolerance);
+    CHECK(test::difference(filled.logits[1], alone.logits[0]) < kTolerance);
 }
 
 TEST_CASE("a step at a time") {
@@ -101,15 +90,17 @@ TEST_CASE("a step at a time") {
     const Method & codi    = c.engine->method("codi");
     LatentSteps &  steps   = *codi.steps(context);
     steps.start({ { c.prompt(0), 1, 0 } });
-    CHECK(max_difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_1")) < kTolerance);
+    CHECK(test::difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_1")) < kTolerance);
     steps.advance({ 1 });
-    CHECK(max_difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_2")) < kTolerance);
+    CHECK(test::difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_2")) < kTolerance);
     steps.start({ { c.prompt(1), 0, 0 } });
     steps.advance({ 1, 0 });
     steps.advance({ 1 });
     const Filled both = steps.finish({ 1, 0 });
     CHECK(steps.layer_applications(1) == c.json["layer_applications"]["3"].get<int>());
-    CHECK(max_difference(both.logits[0], codi.fill(context, fresh_prompts({ c.prompt(0) }), 3).logits[0]) < kTolerance);
-    CHECK(max_difference(both.logits[1], codi.fill(context, fresh_prompts({ c.prompt(1) }), 1).logits[0]) < kTolerance);
+    CHECK(test::difference(both.logits[0], codi.fill(context, fresh_prompts({ c.prompt(0) }), 3).logits[0]) <
+          kTolerance);
+    CHECK(test::difference(both.logits[1], codi.fill(context, fresh_prompts({ c.prompt(1) }), 1).logits[0]) <
+          kTolerance);
     CHECK(both.n_rows[0] == int(c.prompt(0).size()) + codi.n_extra_rows(3));
 }

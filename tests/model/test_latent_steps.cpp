@@ -7,9 +7,8 @@
 #include "infer/session.h"
 #include "infer/thinking.h"
 #include "method/decode.h"
+#include "support/difference.h"
 #include "support/golden.h"
-
-#include <cmath>
 
 using namespace penelope;
 using penelope::test::GoldenCase;
@@ -17,16 +16,6 @@ using penelope::test::GoldenCase;
 namespace {
 
 constexpr double kTolerance = 2e-4;
-
-double max_difference(const std::vector<float> & a, const std::vector<float> & b) {
-    REQUIRE(a.size() == b.size());
-    double worst = 0.0;
-    for (size_t i = 0; i < a.size(); i++) {
-        const double apart = std::fabs(double(a[i]) - double(b[i]));
-        worst              = apart <= worst ? worst : apart; // also for NaN
-    }
-    return worst;
-}
 
 std::shared_ptr<const Engine> load(const GoldenCase & golden) {
     LoadOptions options;
@@ -66,14 +55,14 @@ TEST_CASE("streams at different steps") {
         CHECK(steps.step(2) == 3);
         CHECK(steps.step(0) == 1);
         const Filled both = steps.finish({ 2, 0 });
-        CHECK(max_difference(both.logits[0], golden.tensor("K3.ex0.first_logits")) < kTolerance);
-        CHECK(max_difference(both.logits[1], golden.tensor("K1.ex1.first_logits")) < kTolerance);
+        CHECK(test::difference(both.logits[0], golden.tensor("K3.ex0.first_logits")) < kTolerance);
+        CHECK(test::difference(both.logits[1], golden.tensor("K1.ex1.first_logits")) < kTolerance);
         CHECK(both.n_rows[0] == int(golden.prompt_ids(0).size()) + method.n_extra_rows(3));
         CHECK(steps.layer_applications(2) == golden.json()["layer_applications"]["3"].get<int>());
         CHECK(steps.layer_applications(0) == golden.json()["layer_applications"]["1"].get<int>());
         for (const StateTensor & state : steps.look(2)) {
             CAPTURE(state.name);
-            CHECK(max_difference(state.data, golden.tensor("K3.ex0." + state.name + "_3")) < kTolerance);
+            CHECK(test::difference(state.data, golden.tensor("K3.ex0." + state.name + "_3")) < kTolerance);
         }
 
         // Further steps are not disturbed by an answer that was written in between.
@@ -81,7 +70,7 @@ TEST_CASE("streams at different steps") {
         for (int t = 3; t < 6; t++) {
             steps.advance({ 2 });
         }
-        CHECK(max_difference(steps.finish({ 2 }).logits[0], golden.tensor("K6.ex0.first_logits")) < kTolerance);
+        CHECK(test::difference(steps.finish({ 2 }).logits[0], golden.tensor("K6.ex0.first_logits")) < kTolerance);
     }
 }
 

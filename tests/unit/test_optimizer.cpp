@@ -200,7 +200,7 @@ TEST_CASE("sizes and order") {
 }
 
 TEST_CASE("a group larger than a buffer may be is stepped in parts as it would be whole") {
-    Optimizer whole(backend(), kGroups), cut(backend(), kGroups, {}, 4096);
+    Optimizer whole(backend(), kGroups), cut(backend(), kGroups, {}, { 4096 });
     for (Optimizer * optimizer : { &whole, &cut }) {
         initialize(*optimizer);
         Problem problem(*optimizer);
@@ -214,9 +214,29 @@ TEST_CASE("a group larger than a buffer may be is stepped in parts as it would b
         CHECK(whole.values(name) == cut.values(name));
     }
     CHECK(cut.n_flat(0) > whole.n_flat(0)); // every part is filled up by itself
-    Optimizer copy(backend(), kGroups, {}, 4096);
+    Optimizer copy(backend(), kGroups, {}, { 4096 });
     for (int group = 0; group < 2; group++) {
         copy.write(group, Optimizer::Part::weights, cut.read(group, Optimizer::Part::weights));
     }
     CHECK(copy.values("far") == cut.values("far"));
+}
+
+TEST_CASE("a buffer larger than an operation takes is stepped in stretches as it would be whole") {
+    Optimizer whole(backend(), kGroups), cut(backend(), kGroups, {}, { 0, 1 });
+    REQUIRE(whole.n_flat(0) > 1024);
+    double norms[2];
+    for (int which = 0; which < 2; which++) {
+        Optimizer & optimizer = which ? cut : whole;
+        initialize(optimizer);
+        Problem problem(optimizer);
+        for (int i = 0; i < 3; i++) {
+            problem.compute(i);
+            norms[which] = optimizer.step({ 1e-2, 1e-3 }, 0.0).norm;
+        }
+    }
+    CHECK(norms[0] == doctest::Approx(norms[1]).epsilon(1e-6));
+    for (const char * name : { "w", "far", "b", "unused" }) {
+        CAPTURE(name);
+        CHECK(whole.values(name) == cut.values(name));
+    }
 }
