@@ -139,8 +139,9 @@ int cmd_train(const Options & options, Terminal & terminal) {
     }
     terminal.progress("");
     if (outcome && outcome->interrupted) {
+        const std::string to_try = outcome->model_path.empty() ? "" : ", and " + outcome->model_path + " can be tried";
         throw Error(ErrorKind::cancelled,
-                    "interrupted after update " + std::to_string(outcome->update) + "; everything is saved",
+                    "interrupted after update " + std::to_string(outcome->update) + "; everything is saved" + to_try,
                     "penelope train --resume --out " + options.text("out") + " continues");
     }
     if (outcome) {

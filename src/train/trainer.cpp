@@ -155,8 +155,17 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
         }
     }
     save_last();
-    stopped.update = state_.update;
-    stopped.best   = state_.best;
+    stopped.update    = state_.update;
+    stopped.best      = state_.best;
+    stopped.k_default = settings_.depth;
+    if (state_.update > 0) {
+        stopped.model_path = folder_.model();
+        together(ranks_, [&] {
+            if (ranks_.is_first() && state_.best.update == 0) { // else that of the best validation is there
+                write_model(stopped, OrderedJson::object());
+            }
+        });
+    }
     return stopped;
 }
 

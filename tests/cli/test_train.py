@@ -293,6 +293,9 @@ class Resuming(Trained):
         process.stderr.close()
         self.assertIn("--resume", error)
         self.assertLess(len(self.metrics(out)), 12)
+        self.assertIn("can be tried", error)
+        answer = run("run", "-m", self.base, "--sidecar", self.root / out / "model.gguf", "-p", "Evaluate: [MAX 1 2]", "-n", 2)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
         done = self.train("--resume", out=out)
         self.assertEqual(done.returncode, 0, done.stderr)
 
