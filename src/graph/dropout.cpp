@@ -54,15 +54,17 @@ void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int3
                                      ? uint32_t(span.stream)
                                      : source.examples[size_t(span.stream) % source.examples.size()];
         const uint64_t stream  = stream_id("dropout", source.step << kExampleBits | example);
-        // Blocks are counted from the beginning of the sequence, four to a counter.
-        const auto    place = uint64_t((span.place - span.first) * per_row + begin);
+        const int64_t  front   = source.fronts.empty() ? 0 : source.fronts[size_t(span.stream) % source.fronts.size()];
+        // Blocks are counted from the beginning of the example, four to a counter; what stands in front counts from below zero.
+        const auto    place = uint64_t((span.place - front - span.first) * per_row + begin);
         PhiloxCounter words{};
-        for (uint64_t i = place; i < place + uint64_t(end - begin); i++) {
-            if (i == place || i % 4 == 0) {
+        for (int64_t at = 0; at < end - begin; at++) {
+            const uint64_t i = place + uint64_t(at);
+            if (at == 0 || i % 4 == 0) {
                 words = philox4x32({ uint32_t(i / 4), uint32_t(number), uint32_t(stream), uint32_t(stream >> 32) },
                                    { uint32_t(source.seed), uint32_t(source.seed >> 32) });
             }
-            rows_of_bank[begin - first + int64_t(i - place)] = int32_t(words[i % 4] & (n_rows - 1));
+            rows_of_bank[begin - first + at] = int32_t(words[i % 4] & (n_rows - 1));
         }
     }
 }

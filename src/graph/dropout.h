@@ -23,6 +23,8 @@ struct Dropout {
     uint64_t step = 0;
     // The number in the whole minibatch of the example that stream s works on: examples[s % size]. Empty: s itself.
     std::vector<uint32_t> examples;
+    // Places at the front of that example that hold nothing, likewise: draws count from there. Empty: none.
+    std::vector<int> fronts;
 
     // [kDropoutBlock, kDropoutPatterns], made on the first call. Of every column exactly the share `rate` is dropped.
     const std::vector<float> & bank() const;

@@ -111,7 +111,7 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache
     for (size_t i = 0; i < stretches.size(); i++) {
         const Stretch & s = stretches[i];
         for (int r = 0; r < s.count; r++) {
-            positions.push_back(s.row + r);
+            positions.push_back(std::max(0, s.row + r - s.n_front));
             cache_rows.push_back(!cache         ? 0
                                  : r < s.n_real ? cache->cache_row(s.stream, s.row + r)
                                                 : cache->spare_row(s.stream));
@@ -122,7 +122,9 @@ void RowInputs::fill(const std::vector<Stretch> & stretches, const SequenceCache
         if (Node node = rows_.segments[i].mask) {
             mask.assign(size_t(ggml_nelements(node)), hidden);
             for (int r = 0; r < s.count; r++) {
-                std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv, std::min(s.n_kv, s.row + r + 1), seen);
+                // A row in front sees others in front, so that its weights are numbers.
+                const int from = s.row + r < s.n_front ? 0 : s.n_front;
+                std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv + from, std::min(s.n_kv, s.row + r + 1) - from, seen);
             }
             graph_.set(node, mask);
         }

@@ -22,6 +22,8 @@ struct Stretch {
     // Rows attention is asked at least: it has other kernels for many rows than for few, and a part of a prompt must meet those of
     // the whole.
     int n_queries = 0;
+    // Places at the front of the sequence that hold nothing: those after them do not see them, and positions count from there.
+    int n_front = 0;
 };
 
 // A stretch without padding.

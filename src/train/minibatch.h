@@ -15,6 +15,11 @@ struct TokenizedExample {
     std::vector<std::vector<int32_t>> thoughts = {};
     bool                              is_asked = true; // whether the target counts
 
+    // Padding, see train/length_buckets.h: tokens at the front of the prompt and at the end of the target that are nobody's.
+    int n_front = 0, n_behind = 0;
+
+    size_t n_target() const { return target.size() - size_t(n_behind); } // that are its own
+
     // For a method that has a teacher: the steps it writes before the same target, and the token of the target after which the
     // answer proper begins (-1: it begins at once).
     std::vector<int32_t> trace = {};
@@ -36,7 +41,9 @@ struct Minibatch {
     double                share = 1; // of all examples, when these are a part of them: what its distance counts
     std::vector<uint32_t> places;    // of the examples among all, when these are a part of them
 
-    int n_examples() const { return int(examples.size()); }
+    int  n_examples() const { return int(examples.size()); }
+    bool is_padded = false;
+
     int n_targets() const {
         size_t n = 0;
         for (const TokenizedExample & example : examples) {
@@ -68,7 +75,7 @@ struct Minibatch {
 inline int Minibatch::n_asked() const {
     size_t n = 0;
     for (const TokenizedExample & example : examples) {
-        n += example.is_asked ? example.target.size() : 0;
+        n += example.is_asked ? example.n_target() : 0;
     }
     return int(n);
 }

@@ -6,7 +6,8 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMaxGraphs = 2; // the headers of a graph take some megabytes, and lengths seldom come again
+// The headers of a graph take some megabytes, and lengths seldom come again where they are not padded.
+constexpr size_t kMaxGraphs = 2, kMaxPaddedGraphs = 8;
 
 // The tokens to predict, those of the targets, then those of the thoughts and of the teachers, and which of them count.
 struct Labels {
@@ -43,8 +44,8 @@ struct Labels {
 Labels labels_of(const Minibatch & batch) {
     Labels labels;
     for (const TokenizedExample & example : batch.examples) {
-        for (int32_t token : example.target) {
-            labels.add(token, example.is_asked);
+        for (size_t i = 0; i < example.target.size(); i++) {
+            labels.add(example.target[i], example.is_asked && i < example.n_target());
         }
     }
     for (size_t t = 0; batch.n_thought_rows > 0 && t < size_t(batch.n_steps); t++) {
@@ -65,10 +66,30 @@ Labels labels_of(const Minibatch & batch) {
     return labels;
 }
 
+std::vector<int> fronts_of(const Minibatch & batch) {
+    std::vector<int> fronts;
+    for (const TokenizedExample & example : batch.examples) {
+        fronts.push_back(example.n_front);
+    }
+    return fronts;
+}
+
+// Losses of the targets that are no padding.
+std::vector<float> own_tokens(const Minibatch & batch, const std::vector<float> & losses) {
+    std::vector<float> own;
+    auto               next = losses.begin();
+    for (const TokenizedExample & example : batch.examples) {
+        own.insert(own.end(), next, next + ptrdiff_t(example.n_target()));
+        next += ptrdiff_t(example.target.size());
+    }
+    return own;
+}
+
 } // namespace
 
 std::string StepGraph::key(const Minibatch & batch) {
     std::string text = std::to_string(batch.n_steps) + "/" + std::to_string(batch.n_thought_rows);
+    text += batch.is_padded ? "p" : "";
     for (const TokenizedExample & example : batch.examples) {
         text += ":" + std::to_string(example.prompt.size()) + "," + std::to_string(example.target.size());
         if (batch.has_teacher) {
@@ -80,7 +101,8 @@ std::string StepGraph::key(const Minibatch & batch) {
 
 StepGraph::StepGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
                      const Backend & backend, const Optimizer * trained, const GatherFloats & gather)
-    : objective_(objective), backend_(backend), graph_(trained ? &tape_ : nullptr, &backend), inputs_(gather) {
+    : objective_(objective), backend_(backend), graph_(trained ? &tape_ : nullptr, &backend),
+      inputs_(gather, like.is_padded) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);
@@ -110,7 +132,7 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
 StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float loss_scale) {
     const Labels labels = labels_of(batch);
     graph_.allocate(backend_, workspace);
-    inputs_.fill(graph_);
+    inputs_.fill(graph_, fronts_of(batch));
     graph_.set(ids_, objective_.row_tokens(batch));
     graph_.set(targets_, labels.tokens);
     graph_.set(weights_, labels.weights(batch, loss_scale));
@@ -127,7 +149,7 @@ StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float lo
     loss.steps          = batch.thought_weight() * labels.sum(loss.tokens, middle, taught);
     loss.teacher        = batch.taught_weight() * labels.sum(loss.tokens, taught, loss.tokens.size());
     loss.distance       = distance_ ? batch.share * double(get_node(distance_)[0]) : 0.0;
-    loss.tokens.resize(middle);
+    loss.tokens         = own_tokens(batch, loss.tokens);
     return loss;
 }
 
@@ -139,7 +161,7 @@ StepGraph & StepGraphs::find(const Minibatch & batch) {
             return *graphs_.front().graph;
         }
     }
-    if (graphs_.size() == kMaxGraphs) {
+    if (graphs_.size() >= (batch.is_padded ? kMaxPaddedGraphs : kMaxGraphs)) {
         graphs_.pop_back();
     }
     graphs_.push_front({ key, std::make_unique<StepGraph>(objective_, model_, batch, backend_, trained_, gather_) });

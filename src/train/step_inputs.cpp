@@ -8,7 +8,7 @@ RowInputs & StepInputs::rows(Graph & g, const std::string & name, std::vector<St
     for (Stretch & s : stretches) {
         s.n_kv = int(GGML_PAD(s.n_kv, kProductUnit)); // hidden zeros at the end, so that sums over keys are fast
     }
-    rows_.push_back({ std::make_unique<RowInputs>(g, name, stretches, true), std::move(stretches) });
+    rows_.push_back({ std::make_unique<RowInputs>(g, name, stretches, !is_padded_), std::move(stretches) });
     return *rows_.back().inputs;
 }
 
@@ -24,9 +24,13 @@ Node StepInputs::matrix(Graph & g, const std::string & name, int64_t ne0, int64_
     return node;
 }
 
-void StepInputs::fill(Graph & g) const {
+void StepInputs::fill(Graph & g, const std::vector<int> & fronts) const {
     for (const RowsInput & input : rows_) {
-        input.inputs->fill(input.stretches, nullptr);
+        std::vector<Stretch> stretches = input.stretches;
+        for (Stretch & s : stretches) {
+            s.n_front = fronts[size_t(s.stream) % fronts.size()];
+        }
+        input.inputs->fill(stretches, nullptr);
     }
     for (const auto & [node, values] : indices_) {
         g.set(node, values);

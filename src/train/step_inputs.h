@@ -1,4 +1,4 @@
-// Inputs of a step's graph whose contents follow from the lengths of its sequences alone: positions, masks, row numbers.
+// Inputs of a step's graph whose contents follow from the lengths of its sequences and their padding: positions, masks, row numbers.
 // A graph's memory is shared with others, so they are filled before every computation.
 #pragma once
 
@@ -16,8 +16,9 @@ using GatherFloats = std::function<std::vector<std::vector<float>>(const std::ve
 
 class StepInputs {
   public:
-    // gather: null when the minibatch is whole.
-    explicit StepInputs(GatherFloats gather = nullptr) : gather_(std::move(gather)) {}
+    // gather: null when the minibatch is whole. is_padded: others will have rows in front where this one has none.
+    explicit StepInputs(GatherFloats gather = nullptr, bool is_padded = false)
+        : gather_(std::move(gather)), is_padded_(is_padded) {}
     const GatherFloats & gather() const { return gather_; }
 
     // Rows at these places, keys and values being nodes of the graph.
@@ -28,7 +29,8 @@ class StepInputs {
     // Keys and values of the sequences, there until the graph is built, its backward included.
     SequenceNodes & kv() { return kv_; }
 
-    void fill(Graph & g) const;
+    // fronts: rows in front of each example that are nobody's.
+    void fill(Graph & g, const std::vector<int> & fronts) const;
 
   private:
     struct RowsInput {
@@ -36,6 +38,7 @@ class StepInputs {
         std::vector<Stretch>       stretches;
     };
     GatherFloats                                       gather_;
+    bool                                               is_padded_;
     SequenceNodes                                      kv_;
     std::vector<RowsInput>                             rows_;
     std::vector<std::pair<Node, std::vector<int32_t>>> indices_;

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "latent/sidecar.h"
+#include "train/length_buckets.h"
 
 #include <algorithm>
 #include <set>
@@ -36,9 +37,10 @@ TrainPlan Trainer::plan() {
     size_t                largest = 0;
     std::set<std::string> missing;
     for (const Stage & stage : curriculum_.stages()) {
-        StepGraph step(model_->objective(), model_->backbone(),
-                       minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss),
-                       backend_, &model_->optimizer());
+        const Minibatch all =
+            minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss);
+        StepGraph step(model_->objective(), model_->backbone(), shaped_for(all, model_->backbone(), backend_), backend_,
+                       &model_->optimizer());
         largest = std::max(largest, step.graph().plan(backend_));
         for (Node node : step.graph().missing_operations(backend_)) {
             missing.insert(ggml_op_desc(node));

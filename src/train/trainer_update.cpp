@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "train/batch_split.h"
+#include "train/length_buckets.h"
 #include "train/schedule.h"
 #include "train/share_state.h"
 #include "train/thoughts.h"
@@ -110,9 +111,13 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
         optimizer.reset_moments();
     }
     const Minibatch batch      = minibatch(order_->batch(update), stage, step_weight(settings_, update));
-    const Minibatch share      = own_share(batch);
+    const Minibatch share      = shaped_for(own_share(batch), model_->backbone(), backend_);
     model_->dropout().step     = uint64_t(update);
     model_->dropout().examples = share.places;
+    model_->dropout().fronts.clear();
+    for (const TokenizedExample & example : share.examples) {
+        model_->dropout().fronts.push_back(example.n_front);
+    }
     const double factor =
         rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;

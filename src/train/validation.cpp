@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "method/plain.h"
 #include "method/registry.h"
+#include "train/length_buckets.h"
 
 #include <algorithm>
 #include <numeric>
@@ -39,7 +40,7 @@ double Validator::loss(const Stage & stage) {
             for (size_t i = first; i < end; i++) {
                 batch.examples.push_back(data_.tokenized(i, stage.n_latent));
             }
-            mine[number]               = graphs_.run(batch).mean * batch.n_targets();
+            mine[number] = graphs_.run(shaped_for(batch, model_.backbone(), backend_)).mean * batch.n_targets();
             mine[n_batches() + number] = batch.n_targets();
         });
     });

@@ -6,6 +6,7 @@
 #include "convert/convert.h"
 #include "support/difference.h"
 #include "support/training.h"
+#include "train/length_buckets.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
 
@@ -75,6 +76,53 @@ TEST_CASE("a packed minibatch gives the sum of its examples") {
             check_close(whole, sum, 2e-5);
         }
     }
+}
+
+TEST_CASE("padding gives minibatches of many lengths one graph and changes nothing") {
+    for (const char * method : { "cot", "penelope", "coconut" }) {
+        CAPTURE(method);
+        const GoldenCase golden("middle");
+        ModelChoice      choice = choice_of(golden, method);
+        choice.dropout          = 0.1f;
+        TrainedModel plain(choice, cpu()), padded(choice, cpu());
+        StepGraphs   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
+        StepGraphs   padded_graphs(padded.objective(), padded.backbone(), cpu(), &padded.optimizer());
+        std::string  key;
+        Minibatch    batch = all_examples(golden, 3);
+        REQUIRE(can_be_padded(batch, plain.backbone()));
+        if (std::string(method) == "penelope") {
+            batch.n_thought_rows = 1;
+            batch.step_weight    = 0.5;
+            for (TokenizedExample & example : batch.examples) {
+                example.thoughts = { { example.target[0] }, { example.prompt[0] } };
+            }
+        }
+        for (int step = 0; step < 3; step++) {
+            CAPTURE(step);
+            // Other lengths, in another order, with a target that is not asked for.
+            std::reverse(batch.examples.begin(), batch.examples.end());
+            batch.examples[0].prompt.erase(batch.examples[0].prompt.begin());
+            batch.examples[1].is_asked = step != 1;
+            const Minibatch same       = in_buckets(batch);
+            plain.dropout().step       = uint64_t(step);
+            padded.dropout().step      = uint64_t(step);
+            padded.dropout().fronts    = {};
+            for (const TokenizedExample & example : same.examples) {
+                padded.dropout().fronts.push_back(example.n_front);
+            }
+            const StepLoss expected = plain_graphs.run(batch), found = padded_graphs.run(same);
+            CHECK(found.mean == doctest::Approx(expected.mean).epsilon(2e-6));
+            CHECK(found.steps == doctest::Approx(expected.steps).epsilon(2e-6));
+            CHECK(difference(found.tokens, expected.tokens) < 2e-5);
+            check_close(gradients_of(padded), gradients_of(plain), 2e-5);
+            CHECK(StepGraph::key(same) != StepGraph::key(batch));
+            CHECK((key.empty() || StepGraph::key(same) == key));
+            key = StepGraph::key(same);
+        }
+    }
+    const GoldenCase   hybrid("qwen35");
+    const TrainedModel model(choice_of(hybrid, "penelope"), cpu());
+    CHECK_FALSE(can_be_padded(all_examples(hybrid, 3), model.backbone()));
 }
 
 TEST_CASE("computing layers again in the backward and making transposes there change nothing") {

@@ -1,0 +1,41 @@
+#include "train/length_buckets.h"
+
+#include "graph/device.h"
+
+namespace penelope {
+
+namespace {
+
+constexpr size_t kPromptUnit = 32, kTargetUnit = 16;
+
+size_t round_up(size_t n, size_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
+} // namespace
+
+bool can_be_padded(const Minibatch & batch, const Backbone & model) {
+    return !batch.has_teacher && n_recurrent(model) == 0;
+}
+
+Minibatch in_buckets(Minibatch batch) {
+    size_t n_prompt = 1, n_target = 1;
+    for (const TokenizedExample & example : batch.examples) {
+        n_prompt = std::max(n_prompt, round_up(example.prompt.size(), kPromptUnit));
+        n_target = std::max(n_target, round_up(example.target.size(), kTargetUnit));
+    }
+    for (TokenizedExample & example : batch.examples) {
+        example.n_front  = int(n_prompt - example.prompt.size());
+        example.n_behind = int(n_target - example.target.size());
+        example.prompt.insert(example.prompt.begin(), size_t(example.n_front), 0);
+        example.target.resize(n_target, 0);
+    }
+    batch.is_padded = true;
+    return batch;
+}
+
+Minibatch shaped_for(Minibatch batch, const Backbone & model, const Backend & backend) {
+    return backend.device().is_cpu || !can_be_padded(batch, model) ? std::move(batch) : in_buckets(std::move(batch));
+}
+
+} // namespace penelope
