@@ -79,8 +79,8 @@ class Recipes(unittest.TestCase):
 
     def test_those_on_the_small_backbone(self):
         plans = self.check_folder(RECIPES / "listops-order", RECIPES / "listops-small" / "shape.toml")
-        self.assertEqual(set(plans), {"cot", "penelope", "coconut", "k0"})
-        self.assert_equal_budgets(plans, {"penelope", "coconut", "k0"})
+        self.assertEqual(set(plans), {"cot", "penelope", "coconut", "k0", "step-loss", "step-loss-k0"})
+        self.assert_equal_budgets(plans, {"penelope", "coconut", "k0", "step-loss", "step-loss-k0"})
 
     def test_those_for_a_pretrained_model(self):
         shape = self.work / "shape.toml"
@@ -92,8 +92,9 @@ class Recipes(unittest.TestCase):
         shape = self.work / "shape.toml"
         shape.write_text(NARROW.format(30))
         plans = self.check_folder(RECIPES / "thread-smollm2", shape)
-        self.assertEqual(set(plans), {"source", "penelope", "k0"})
-        self.assert_equal_budgets(plans, {"penelope", "k0"})
+        self.assertEqual(set(plans), {"source", "penelope", "penelope-first", "penelope-second", "k0"})
+        updates = {name: sum(stage["updates"] for stage in plan["stages"]) for name, plan in plans.items()}
+        self.assertEqual(updates["k0"], sum(updates[name] for name in updates if name.startswith("penelope")), "the control has as many")
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [4])
 
     def test_the_thread(self):
