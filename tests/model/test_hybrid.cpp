@@ -8,6 +8,7 @@
 #include "infer/session.h"
 #include "method/method.h"
 #include "model/backbone.h"
+#include "support/difference.h"
 #include "support/errors.h"
 #include "support/training.h"
 #include "train/step_graph.h"
