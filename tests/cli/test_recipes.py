@@ -92,7 +92,7 @@ class Recipes(unittest.TestCase):
         shape = self.work / "shape.toml"
         shape.write_text(NARROW.format(30))
         plans = self.check_folder(RECIPES / "thread-smollm2", shape)
-        self.assertEqual(set(plans), {"source", "penelope", "penelope-first", "penelope-second", "k0"})
+        self.assertEqual(set(plans), {"source", "penelope", "penelope-first", "penelope-second", "penelope-third", "k0"})
         updates = {name: sum(stage["updates"] for stage in plan["stages"]) for name, plan in plans.items()}
         self.assertEqual(updates["k0"], sum(updates[name] for name in updates if name.startswith("penelope")), "the control has as many")
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [4])
