@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Memory of one process that works for long, on the small model in the box.
 
-  bench/memory.py questions [-n 50000]    answers as many questions of different lengths through `penelope run --batch -`
-  bench/memory.py updates [-n 20000]      trains a sidecar for as many updates, with validations and checkpoints in between
+  bench/memory.py questions [-n 50000] [--lengths 9]    answers as many questions through `penelope run --batch -`
+  bench/memory.py updates [-n 20000]                    trains a sidecar for as many updates, with validations and checkpoints in between
 
 Prints Markdown: memory of its own (RssAnon, so without files that are mapped) by the number of answers or updates.
 """
@@ -44,10 +44,9 @@ def make_data(penelope, out, *flags):
     subprocess.run([penelope, "data", "thread", "--seed", "77", "--out", out, *flags], check=True, stdout=subprocess.DEVNULL)
 
 
-def questions(penelope, n, folder):
-    # Chains of 1 to 9 edges: as many lengths as the task has.
+def questions(penelope, n, lengths, folder):
     texts = []
-    for depth in range(1, 10):
+    for depth in range(10 - lengths, 10):  # chains of 9 edges, of 8 and 9, ...
         make_data(penelope, folder / str(depth), "--train", "0", "--valid", "0", "--test", "500", "--depth", f"1-{depth}", "--chains", "3")
         texts += [json.loads(line)["question"] for line in (folder / str(depth) / "test.jsonl").open()]
     process = subprocess.Popen([penelope, "run", "-m", MODEL, "--sidecar", SIDECAR, "--batch", "-", "-K", "8", "-n", "4", "-t", "1"],
@@ -65,7 +64,7 @@ def questions(penelope, n, folder):
     return process.wait()
 
 
-def updates(penelope, n, folder):
+def updates(penelope, n, _, folder):
     make_data(penelope, folder / "data", "--train", "20000", "--valid", "40", "--test", "0", "--depth", "1-4", "--chains", "2")
     run = folder / "run"
     process = subprocess.Popen([penelope, "train", "-m", MODEL, "--method", "penelope", "--interval", "1:3", "--depth", "2", "--batch", "2", "--lora-rank", "4",
@@ -87,11 +86,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("questions", "updates"))
     parser.add_argument("-n", type=int, default=0, help="how many")
+    parser.add_argument("--lengths", type=int, default=9, choices=range(1, 10), help="of questions, how many different ones")
     parser.add_argument("--penelope", default=str(ROOT / "build" / "release" / "bin" / "penelope"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work, n = (questions, 50000) if options.what == "questions" else (updates, 20000)
-        code = work(options.penelope, options.n or n, Path(folder))
+        code = work(options.penelope, options.n or n, options.lengths, Path(folder))
     raise SystemExit(code)
 
 
