@@ -10,6 +10,8 @@
 #include "support/difference.h"
 #include "support/golden.h"
 
+#include <ggml-cpu.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -261,7 +263,9 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
     // weight and of each activation it meets; heads of 16 are too narrow for a Q8_0 cache. A delta net scales its keys and queries to
     // length one, which with random weights enlarges any rounding: Q8_0 weights decoded and computed in F32 move the logits of
     // qwen35 by 0.9, so there the weights keep the 11 bits of F16.
-    constexpr float kF16Cache = 4e-3f, kRoundedWeights = 0.15f;
+    // A processor that multiplies and adds in 16 bits, as ARM's do from v8.2 on, is held to the bound of devices that do.
+    const float     f16_cache       = ggml_cpu_has_fp16_va() ? 2e-2f : 4e-3f;
+    constexpr float kRoundedWeights = 0.15f;
     for (const std::string & name : kCases) {
         CAPTURE(name);
         const GoldenCase & g        = golden(name);
@@ -271,7 +275,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         const auto   engine         = load(g, true);
         Session      session(engine, options);
         const Filled filled = engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
-        CHECK(test::difference(filled.logits[0], expected) < kF16Cache);
+        CHECK(test::difference(filled.logits[0], expected) < f16_cache);
 
         QuantizeOptions quantize;
         quantize.in_path  = g.backbone();
