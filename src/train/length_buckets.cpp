@@ -6,11 +6,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kPromptUnit = 32, kTargetUnit = 16;
-
-size_t round_up(size_t n, size_t unit) {
-    return (n + unit - 1) / unit * unit;
-}
+constexpr size_t kPromptUnit = 32, kTargetUnit = 16; // powers of two
 
 } // namespace
 
@@ -21,8 +17,8 @@ bool can_be_padded(const Minibatch & batch, const Backbone & model) {
 Minibatch in_buckets(Minibatch batch) {
     size_t n_prompt = 1, n_target = 1;
     for (const TokenizedExample & example : batch.examples) {
-        n_prompt = std::max(n_prompt, round_up(example.prompt.size(), kPromptUnit));
-        n_target = std::max(n_target, round_up(example.target.size(), kTargetUnit));
+        n_prompt = std::max(n_prompt, GGML_PAD(example.prompt.size(), kPromptUnit));
+        n_target = std::max(n_target, GGML_PAD(example.target.size(), kTargetUnit));
     }
     for (TokenizedExample & example : batch.examples) {
         example.n_front  = int(n_prompt - example.prompt.size());

@@ -63,6 +63,8 @@ struct Minibatch {
     // Rows of all steps that could say a token: step after step, sequence after sequence.
     int n_thoughts() const { return n_steps * n_examples() * n_thought_rows; }
 
+    std::vector<int> fronts() const; // rows in front of each example that are nobody's
+
     int n_asked() const; // targets that count
     int n_said() const;  // thoughts with a token
 
@@ -71,6 +73,14 @@ struct Minibatch {
     double taught_weight() const { return 1.0 / std::max(1, n_taught_divisor > 0 ? n_taught_divisor : n_taught()); }
     double thought_weight() const { return 1.0 / std::max(1, n_thought_divisor > 0 ? n_thought_divisor : n_said()); }
 };
+
+inline std::vector<int> Minibatch::fronts() const {
+    std::vector<int> all;
+    for (const TokenizedExample & example : examples) {
+        all.push_back(example.n_front);
+    }
+    return all;
+}
 
 inline int Minibatch::n_asked() const {
     size_t n = 0;

@@ -17,16 +17,12 @@ constexpr int64_t kRow = 1024;
 // Parameters start where every device lets a tensor start: 256 bytes.
 constexpr int64_t kAlign = 64;
 
-int64_t round_up(int64_t n, int64_t unit) {
-    return (n + unit - 1) / unit * unit;
-}
-
 int64_t flat_size(const std::vector<ParameterGroup::Parameter> & parameters) {
     int64_t n = 0;
     for (const ParameterGroup::Parameter & parameter : parameters) {
-        n = round_up(n + n_elements(parameter.ne), kAlign);
+        n = GGML_PAD(n + n_elements(parameter.ne), kAlign);
     }
-    return round_up(n, kRow);
+    return GGML_PAD(n, kRow);
 }
 
 // The parameters of a group in stretches of at most `most` numbers.
@@ -128,7 +124,7 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
         slot.gradient = place(ctx_.get(), chunk.gradients, offset, parameter.ne, parameter.name);
         GGML_ASSERT(by_name_.emplace(parameter.name, slots_.size()).second);
         slots_.push_back(slot);
-        first = round_up(first + n_elements(parameter.ne), kAlign);
+        first = GGML_PAD(first + n_elements(parameter.ne), kAlign);
     }
     group.chunks.push_back(chunk);
 }

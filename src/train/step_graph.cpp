@@ -66,14 +66,6 @@ Labels labels_of(const Minibatch & batch) {
     return labels;
 }
 
-std::vector<int> fronts_of(const Minibatch & batch) {
-    std::vector<int> fronts;
-    for (const TokenizedExample & example : batch.examples) {
-        fronts.push_back(example.n_front);
-    }
-    return fronts;
-}
-
 // Losses of the targets that are no padding.
 std::vector<float> own_tokens(const Minibatch & batch, const std::vector<float> & losses) {
     std::vector<float> own;
@@ -132,7 +124,7 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
 StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float loss_scale) {
     const Labels labels = labels_of(batch);
     graph_.allocate(backend_, workspace);
-    inputs_.fill(graph_, fronts_of(batch));
+    inputs_.fill(graph_, batch.fronts());
     graph_.set(ids_, objective_.row_tokens(batch));
     graph_.set(targets_, labels.tokens);
     graph_.set(weights_, labels.weights(batch, loss_scale));

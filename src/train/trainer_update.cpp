@@ -114,10 +114,7 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     const Minibatch share      = shaped_for(own_share(batch), model_->backbone(), backend_);
     model_->dropout().step     = uint64_t(update);
     model_->dropout().examples = share.places;
-    model_->dropout().fronts.clear();
-    for (const TokenizedExample & example : share.examples) {
-        model_->dropout().fronts.push_back(example.n_front);
-    }
+    model_->dropout().fronts   = share.fronts();
     const double factor =
         rate_factor(update, settings_.n_updates, warmup_updates(settings_.n_updates, settings_.warmup));
     std::vector<double> rates;

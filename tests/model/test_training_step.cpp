@@ -106,10 +106,7 @@ TEST_CASE("padding gives minibatches of many lengths one graph and changes nothi
             const Minibatch same       = in_buckets(batch);
             plain.dropout().step       = uint64_t(step);
             padded.dropout().step      = uint64_t(step);
-            padded.dropout().fronts    = {};
-            for (const TokenizedExample & example : same.examples) {
-                padded.dropout().fronts.push_back(example.n_front);
-            }
+            padded.dropout().fronts    = same.fronts();
             const StepLoss expected = plain_graphs.run(batch), found = padded_graphs.run(same);
             CHECK(found.mean == doctest::Approx(expected.mean).epsilon(2e-6));
             CHECK(found.steps == doctest::Approx(expected.steps).epsilon(2e-6));
