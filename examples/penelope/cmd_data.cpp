@@ -106,6 +106,13 @@ void print_check(const OrderedJson & r, Terminal & terminal) {
     }
     terminal.line("prompt of the first example\n" + r.at("first").at("prompt").get<std::string>());
     terminal.line("what a model has to write\n" + r.at("first").at("target").get<std::string>());
+    std::vector<std::string> results;
+    for (const OrderedJson & result : r.at("first").at("results")) {
+        results.push_back(in_quotes(result.get<std::string>()));
+    }
+    if (!results.empty()) {
+        terminal.line("what latent steps have to say with --step-loss\n" + join(results, " > "));
+    }
 }
 
 } // namespace

@@ -91,7 +91,7 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
     return examples;
 }
 
-// The first row names the columns; the steps of a cell stand on lines of their own.
+// The first row names the columns; steps, and their results, stand on lines of their own in a cell.
 std::vector<Placed> parse_table(const std::string & text, const std::string & name, const std::string & stem) {
     std::vector<CsvRow> rows = parse_csv(text, name);
     const CsvRow        head = rows.front();
@@ -105,7 +105,7 @@ std::vector<Placed> parse_table(const std::string & text, const std::string & na
         Json object = Json::object();
         for (size_t i = 0; i < rows[r].cells.size(); i++) {
             const std::string key = to_lower(trim(head.cells[i])), cell = rows[r].cells[i];
-            if (key == "steps") {
+            if (key == "steps" || key == "step_results") {
                 object[key] = split(cell, '\n');
             } else if (!trim(cell).empty()) {
                 object[key] = cell;

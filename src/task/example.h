@@ -18,6 +18,7 @@ struct Example {
     std::string              question;
     std::vector<std::string> steps; // may be empty
     std::string              answer;
+    std::vector<std::string> results; // what each step leads to, where the file says it; else empty
     ExampleKind              kind = ExampleKind::question;
     std::vector<ChatMessage> messages;            // of a chat, all before the answer; question is then their text
     bool                     is_numbered = false; // the file gave no id

@@ -12,29 +12,45 @@ constexpr const char * format_hint = "one object a line: {\"question\", \"steps\
                                      "\"completion\"} or {\"messages\": [..]}; or one "
                                      "JSON array of them, or CSV with such columns";
 
+// Texts or numbers; none where the key is missing or null. one names an item in messages.
+std::vector<std::string> optional_texts(const Json & object, const std::string & key, const std::string & one,
+                                        const std::string & where) {
+    std::vector<std::string> texts;
+    const auto               items = object.find(key);
+    if (items == object.end() || items->is_null()) {
+        return texts;
+    }
+    if (!items->is_array()) {
+        throw bad_example(where, "\"" + key + "\" must be an array of strings, not " + items->type_name());
+    }
+    for (const Json & item : *items) {
+        if (!item.is_string() && !item.is_number()) {
+            throw bad_example(where, one + " " + std::to_string(texts.size() + 1) + " must be a string, not " +
+                                         item.type_name());
+        }
+        texts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+    }
+    return texts;
+}
+
 void read_question(const Json & object, const std::string & where, Example & example) {
     example.question = required_text(object, "question", where);
     example.answer   = required_text(object, "answer", where);
-    const auto steps = object.find("steps");
-    if (steps == object.end() || steps->is_null()) {
-        return;
-    }
-    if (!steps->is_array()) {
-        throw bad_example(where, std::string("\"steps\" must be an array of strings, not ") + steps->type_name());
-    }
-    for (const Json & step : *steps) {
-        if (!step.is_string() && !step.is_number()) {
-            throw bad_example(where, "step " + std::to_string(example.steps.size() + 1) + " must be a string, not " +
-                                         step.type_name());
-        }
-        example.steps.push_back(step.is_string() ? step.get<std::string>() : step.dump());
+    example.steps    = optional_texts(object, "steps", "step", where);
+    example.results  = optional_texts(object, "step_results", "result", where);
+    if (!example.results.empty() && example.results.size() != example.steps.size()) {
+        throw bad_example(where, "has " + std::to_string(example.results.size()) + " results of " +
+                                     std::to_string(example.steps.size()) + " steps");
     }
 }
 
 void write_question(const Example & example, OrderedJson & object) {
     object["question"] = example.question;
     object["steps"]    = example.steps;
-    object["answer"]   = example.answer;
+    if (!example.results.empty()) {
+        object["step_results"] = example.results;
+    }
+    object["answer"] = example.answer;
 }
 
 void read_completion(const Json & object, const std::string & where, Example & example) {

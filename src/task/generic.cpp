@@ -4,6 +4,8 @@
 #include "task/question.h"
 #include "text/normalize.h"
 
+#include <cctype>
+
 namespace penelope {
 
 std::string extract_all(const std::string & text) {
@@ -16,6 +18,24 @@ std::vector<ChanceLevel> generic_chance(const std::vector<Example> & examples) {
 
 Facets generic_facets(const Example & example) {
     return { { "steps", std::to_string(example.steps.size()) } };
+}
+
+std::string as_in_a_line(const std::string & result) {
+    const std::string text = trim(result);
+    return text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) ? text : " " + text;
+}
+
+std::vector<std::string> generic_results(const Example & example) {
+    std::vector<std::string> results;
+    for (const std::string & step : example.steps) {
+        const std::string line  = trim(step.substr(0, step.find_last_not_of(" \t\r\n.,;:!?") + 1));
+        const size_t      equal = line.rfind('=');
+        results.push_back(as_in_a_line(line.substr((equal != std::string::npos ? equal : line.rfind(' ')) + 1)));
+    }
+    if (!results.empty()) {
+        results.push_back(as_in_a_line(example.answer));
+    }
+    return results;
 }
 
 } // namespace penelope

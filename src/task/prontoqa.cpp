@@ -188,4 +188,21 @@ Facets prontoqa_facets(const Example & example) {
     return { { "depth", std::to_string(n_hops) }, { "answer", example.answer } };
 }
 
+std::vector<std::string> prontoqa_results(const Example & example) {
+    std::vector<std::string> results;
+    for (size_t i = 1; i < example.steps.size(); i++) {
+        // "Max is a wumpus. ...": " wumpus"; "Max is not hot.": " not hot"
+        std::string found = example.steps[i].substr(0, example.steps[i].find('.'));
+        for (const char * opening : { " is", " a", " an" }) {
+            const size_t end = found.find(std::string(opening) + " ");
+            found            = end == std::string::npos ? found : found.substr(end + std::string(opening).size());
+        }
+        results.push_back(found);
+    }
+    if (!example.steps.empty()) {
+        results.insert(results.end(), 2, " " + example.answer);
+    }
+    return results;
+}
+
 } // namespace penelope

@@ -16,4 +16,7 @@ std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples);
 bool                     is_prontoqa_question(const std::string & question);
 Facets                   prontoqa_facets(const Example & example);
 
+// What each step finds out about the person, which is what the next one begins with; the last one decides the answer, which stays.
+std::vector<std::string> prontoqa_results(const Example & example);
+
 } // namespace penelope

@@ -40,7 +40,7 @@ const std::vector<Task> & tasks() {
         { "prosqa", sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }), generate_prosqa, extract_membership, prosqa_chance,
           nullptr, normalize_text, is_prosqa_question, prosqa_facets, prosqa_results, default_answer_prefix },
         { "prontoqa", sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }), generate_prontoqa, extract_truth, prontoqa_chance,
-          nullptr, normalize_text, is_prontoqa_question, prontoqa_facets, nullptr, default_answer_prefix },
+          nullptr, normalize_text, is_prontoqa_question, prontoqa_facets, prontoqa_results, default_answer_prefix },
         // The answer stands alone on the last line, which needs no mark.
         { "thread", sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }), generate_thread, extract_end, thread_chance,
           thread_guess, normalize_thread, is_thread_question, thread_facets, thread_results, "" },
@@ -58,9 +58,21 @@ const Task & generic_task() {
                                normalize_text,
                                [](const std::string &) { return false; },
                                generic_facets,
-                               nullptr,
+                               generic_results,
                                default_answer_prefix };
     return task;
+}
+
+std::vector<std::string> step_results(const Task & task, const Example & example) {
+    if (example.results.empty()) {
+        return task.results(example);
+    }
+    std::vector<std::string> results;
+    for (const std::string & result : example.results) {
+        results.push_back(as_in_a_line(result));
+    }
+    results.push_back(as_in_a_line(example.answer));
+    return results;
 }
 
 const Task & find_task(const std::string & name) {

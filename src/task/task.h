@@ -74,14 +74,16 @@ struct Task {
 
     Facets (*facets)(const Example & example);
 
-    // What stands in mind after each step, in words of the trace, then what stands there at the end: the targets of --step-loss.
-    // Null where steps have no result.
+    // What stands in mind after each step, in words of the trace, then what stands there at the end. Empty without steps.
     std::vector<std::string> (*results)(const Example & example);
 
     const char * answer_prefix; // what a trained model writes before an answer, unless told otherwise
 };
 
 const std::vector<Task> & tasks();
+
+// The targets of --step-loss: the results the file gives and then the answer, else those the task reads from the steps.
+std::vector<std::string> step_results(const Task & task, const Example & example);
 
 // Also by the name "generic". Throws Error (usage) naming the known tasks.
 const Task & find_task(const std::string & name);

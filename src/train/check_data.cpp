@@ -85,7 +85,9 @@ OrderedJson check_data(const std::string & path, const std::string & base) {
     } else {
         prompt = examples.front().question; // the template comes with the model
     }
-    report["first"] = { { "prompt", prompt }, { "target", target_text(examples.front(), 0, format.answer_prefix) } };
+    report["first"] = { { "prompt", prompt },
+                        { "target", target_text(examples.front(), 0, format.answer_prefix) },
+                        { "results", step_results(task ? *task : generic_task(), examples.front()) } };
     return report;
 }
 

@@ -56,10 +56,6 @@ constexpr int    kTraceTokens      = 256; // and for one with visible steps
 void check(const TrainSettings & s) {
     require(s.depth <= int(s.model.sidecar.k_max),
             "--depth " + std::to_string(s.depth) + ": is above --k-max " + std::to_string(s.model.sidecar.k_max));
-    const std::string & task = s.model.sidecar.task;
-    require(s.step_loss == 0 || (!task.empty() && find_task(task).results),
-            "--step-loss: the steps of " + (task.empty() ? "this data" : task) + " have no results to ask for",
-            "listops, prosqa and thread have them");
     require(s.new_shape.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
     require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
 }
@@ -224,6 +220,9 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.step_loss == 0) {
         s.step_fade = 0;
     }
+    require(s.step_loss == 0 || std::any_of(examples.begin(), examples.end(),
+                                            [](const Example & example) { return !example.steps.empty(); }),
+            "--step-loss: no example has steps to ask for", "give the examples \"steps\", or leave the flag out");
     resolve_sidecar(s, base, s.depth, format_of(examples.front().kind));
     check(s);
 }

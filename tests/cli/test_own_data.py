@@ -79,6 +79,25 @@ class OwnData(unittest.TestCase):
         plan = json.loads(ok("train", "-m", self.base, "--method", "penelope", "--init", lora, "--data", self.data, "--out", self.root / "no", "--dry-run", "--json").stdout)
         self.assertEqual(plan["sample"]["prompt"][-1], "?")
 
+    def test_latent_steps_are_asked_for_what_the_written_ones_lead_to(self):
+        latent = ("-m", self.base, "--method", "penelope", "--lora-rank", 2, "--updates", 60, "--depth", 1, "--step-loss", 1, "--rates", "1e-2,1e-2")
+        self.train("asked", *latent)
+        rows = [json.loads(line) for line in (self.root / "asked" / "metrics.jsonl").read_text().splitlines()]
+        losses = [row["step_loss"] for row in rows if "step_loss" in row]
+        self.assertLess(losses[-1], 0.1 * losses[0])
+        trace = self.root / "trace.jsonl"
+        ok("run", "-m", self.base, "--sidecar", self.root / "asked" / "model.gguf", "-p", "language 5", "-K", 1, "--trace", trace)
+        step = json.loads(trace.read_text().splitlines()[-1])
+        self.assertEqual("".join(row[0]["text"] for row in step["features"]["top"][:5]), " know", step)
+        checked = json.loads(ok("data", "check", self.data / "train.jsonl", "--json").stdout)
+        self.assertEqual(checked["first"]["results"], [" know", " C#\nthe sharp one"])
+
+        bare = self.root / "bare"
+        bare.mkdir()
+        write_lines(bare / "train.jsonl", [{"question": "Q", "answer": "A"}])
+        done = run("train", *latent, "--data", bare, "--out", self.root / "no")
+        self.assertEqual((done.returncode, "no example has steps" in done.stderr), (2, True), done.stderr)
+
     def test_one_rate_for_two_is_refused(self):
         done = run("train", "-m", self.base, "--method", "penelope", "--data", self.data, "--out", self.root / "no", "--rates", "1e-4")
         self.assertEqual(done.returncode, 2)

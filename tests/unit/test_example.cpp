@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "support/temp_dir.h"
 #include "task/example.h"
+#include "task/task.h"
 
 #include <algorithm>
 
@@ -87,6 +88,29 @@ TEST_CASE("written and read back, everything is the same") {
         CHECK(again[i].steps == examples[i].steps);
         CHECK(again[i].answer == examples[i].answer);
     }
+}
+
+TEST_CASE("what steps lead to: as the file says it, else as the steps end, then the answer") {
+    const auto results = [](const std::string & line) {
+        return step_results(generic_task(), parse_examples(line, "x.jsonl").front());
+    };
+    using Texts = std::vector<std::string>;
+    CHECK(
+        results(
+            R"({"question":"Q","steps":["3 + 4 = 7", "Tom has 7 apples.", " 7 - 2 = five ", "", "so!"],"answer":"no"})") ==
+        Texts{ "7", " apples", " five", "", " so", " no" });
+    CHECK(results(R"({"question":"Q","steps":["it grows", "by 2"],"step_results":["bigger", 12],"answer":14})") ==
+          Texts{ " bigger", "12", "14" });
+    CHECK(results(R"({"question":"Q","answer":"14"})").empty());
+
+    const std::string given = R"({"id":"a","question":"Q","steps":["s"],"step_results":["r"],"answer":"A"})";
+    CHECK(examples_to_jsonl(parse_examples(given, "x.jsonl")) == given + "\n");
+    CHECK(parse_examples("question,steps,step_results,answer\nQ,\"a\nb\",\"1\n2\",A\n", "x.csv").front().results ==
+          Texts{ "1", "2" });
+    CHECK(complaint(R"({"question":"Q","steps":["s","t"],"step_results":["r"],"answer":"A"})") ==
+          "data.jsonl line 1: has 1 results of 2 steps");
+    CHECK(complaint(R"({"question":"Q","steps":["s"],"step_results":[{}],"answer":"A"})") ==
+          "data.jsonl line 1: result 1 must be a string, not object");
 }
 
 TEST_CASE("malformed lines are named") {

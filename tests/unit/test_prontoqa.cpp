@@ -158,6 +158,18 @@ TEST_CASE("any number of hops the vocabulary allows") {
     CHECK_THROWS_AS(generate_prontoqa(options), Error);
 }
 
+TEST_CASE("results: what is known of the person after each step, then the answer") {
+    const Example example{ "",
+                           "",
+                           { "Alex is a tumpus. Tumpuses are gorpuses.", "Alex is a gorpus. Gorpuses are impuses.",
+                             "Alex is an impus. Every impus is not happy.", "Alex is not happy." },
+                           "False" };
+    CHECK(prontoqa_results(example) ==
+          std::vector<std::string>{ " gorpus", " impus", " not happy", " False", " False" });
+    CHECK(prontoqa_results({ "", "q", {}, "True" }).empty());
+    CHECK(prontoqa_results({ "", "q", { "" }, "True" }) == std::vector<std::string>{ " True", " True" });
+}
+
 TEST_CASE("chance, recognition, facets") {
     const auto                     example = [](const char * answer) { return Example{ "x", "q", {}, answer }; };
     const std::vector<ChanceLevel> levels =
