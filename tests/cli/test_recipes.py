@@ -73,7 +73,7 @@ class Recipes(unittest.TestCase):
     def test_the_small_ones(self):
         folder = RECIPES / "listops-small"
         plans = self.check_folder(folder, folder / "shape.toml")
-        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle"})
+        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle", "step-loss", "step-loss-k0"})
         self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
         self.assert_equal_budgets(plans, set(plans) - {"source", "cot"})  # the source has learned visible steps already
 
@@ -86,15 +86,24 @@ class Recipes(unittest.TestCase):
         shape = self.work / "shape.toml"
         shape.write_text(NARROW.format(30))
         plans = self.check_folder(RECIPES / "listops-smollm2", shape)
-        self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0"})
+        self.assert_equal_budgets(plans, {"cot", "penelope", "coconut", "k0", "step-loss", "step-loss-k0"})
+        for name in ("prosqa-smollm2", "prontoqa-smollm2"):
+            with self.subTest(name):
+                for made in ("data", "base"):
+                    (self.work / made).rename(self.work / f"before-{name}-{made}")
+                plans = self.check_folder(RECIPES / name, shape)
+                self.assertEqual(set(plans), {"source", "penelope"})
+                self.assertEqual([(stage["K"], stage["updates"]) for stage in plans["penelope"]["stages"]], [(6, 300)])
 
     def test_those_in_words(self):
         shape = self.work / "shape.toml"
         shape.write_text(NARROW.format(30))
         plans = self.check_folder(RECIPES / "thread-smollm2", shape)
-        self.assertEqual(set(plans), {"source", "penelope", "penelope-first", "penelope-second", "penelope-third", "k0"})
-        updates = {name: sum(stage["updates"] for stage in plan["stages"]) for name, plan in plans.items()}
-        self.assertEqual(updates["k0"], sum(updates[name] for name in updates if name.startswith("penelope")), "the control has as many")
+        runs = ("", "-first", "-second", "-third")
+        self.assertEqual(set(plans), {"source"} | {method + run for method in ("penelope", "k0") for run in runs})
+        for run in runs:  # the control has the same runs without latent steps
+            self.assert_equal_budgets(plans, {"penelope" + run, "k0" + run})
+            self.assertEqual([stage["K"] for stage in plans["k0" + run]["stages"]], [0])
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [4])
 
     def test_the_thread(self):
@@ -109,7 +118,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
 
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "thread", "thread-smollm2"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "prosqa-smollm2", "prontoqa-smollm2", "thread", "thread-smollm2"})
 
 
 if __name__ == "__main__":
