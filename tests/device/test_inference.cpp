@@ -39,11 +39,47 @@ Tokens prompt_of(const GoldenCase & g, size_t n) {
     return tokens;
 }
 
-// What 16-bit products round adds up over states that are written again and again: these are known to miss the bound, by the
-// figures in docs/devices.md, and are compared in 32 bits only.
-bool misses_bound(const std::string & name, int n_steps) {
-    return has_16_bit_products() && (name == "qwen35" || (name == "overwrite" && n_steps == 6));
+std::string in_f16(const std::string & file) {
+    QuantizeOptions options;
+    options.in_path  = file;
+    options.out_path = file + ".F16";
+    options.type     = "F16";
+    if (!std::filesystem::exists(options.out_path)) {
+        quantize_file(options);
+    }
+    return options.out_path;
 }
+
+// How far a state of a golden case may be from the reference. Some cases make more than 2e-2 of what 16-bit operands lose, whoever
+// multiplies: there a device may lose twice what the CPU loses with weights and caches in F16, which rounds the other operand too.
+class Bounds {
+  public:
+    explicit Bounds(const GoldenCase & g) : golden_(g) {
+        if (has_16_bit_products()) {
+            host_ = std::make_unique<Session>(load("CPU", in_f16(g.backbone()), in_f16(g.sidecar())),
+                                              session_options(GGML_TYPE_F16));
+        }
+    }
+
+    // By the name of the state, for those the reference has.
+    std::map<std::string, float> of_states(size_t example, int n_steps, const std::string & prefix) {
+        std::map<std::string, float> bounds;
+        if (host_) {
+            for (const DumpTensor & state : host_->dump(golden_.prompt_ids(example), n_steps)) {
+                if (golden_.expected().find(prefix + state.name)) {
+                    const double lost = difference(state.data, golden_.tensor(prefix + state.name)).most;
+                    REQUIRE(std::isfinite(lost));
+                    bounds[state.name] = std::max(tolerance(), 2 * float(lost));
+                }
+            }
+        }
+        return bounds;
+    }
+
+  private:
+    const GoldenCase &       golden_;
+    std::unique_ptr<Session> host_;
+};
 
 // Every thought and the first logits against "<method>.safetensors" of the case "last".
 void check_thoughts(const std::string & method, const std::string & sidecar, const std::vector<Tokens> & prompts) {
@@ -70,20 +106,20 @@ TEST_CASE("states, greedy answers and layer applications of all golden cases") {
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());
         Session            session(engine, session_options(GGML_TYPE_F32));
+        Bounds             bounds(g);
         for (int k : { 0, 1, 3, 6 }) {
-            if (misses_bound(name, k)) {
-                continue;
-            }
             for (size_t example : { size_t(0), size_t(1) }) {
                 const std::string p = "K" + std::to_string(k) + ".ex" + std::to_string(example);
                 CAPTURE(name);
                 CAPTURE(p);
+                auto   bound      = bounds.of_states(example, k, p + ".");
                 size_t n_compared = 0;
                 for (const DumpTensor & state : session.dump(g.prompt_ids(example), k)) {
                     const std::string expected = p + "." + state.name;
                     if (g.expected().find(expected)) {
                         CAPTURE(state.name);
-                        CHECK(difference(state.data, g.tensor(expected)) < tolerance());
+                        const float allowed = std::max(tolerance(), bound[state.name]);
+                        CHECK(difference(state.data, g.tensor(expected)) < allowed);
                         n_compared++;
                     }
                 }
