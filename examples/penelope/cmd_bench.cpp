@@ -182,7 +182,7 @@ int Bench::steps_of(const std::string & method) const {
             return choice.count;
         }
     }
-    return method_training(method).usual_depth("");
+    return method_training(method).usual_depth(generic_task());
 }
 
 std::vector<OrderedJson> Bench::forecast() const {

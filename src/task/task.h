@@ -49,9 +49,18 @@ struct ChanceLevel {
 // Named properties of an example that an audit counts, such as ("depth", "3").
 using Facets = std::vector<std::pair<std::string, std::string>>;
 
+// What the comparison of methods fixes for a task.
+struct Protocol {
+    double  source_epochs  = 3;
+    int64_t latent_updates = 1500;
+    int     batch          = 4;
+    int     n_thoughts     = 6; // Coconut's
+};
+
 struct Task {
     const char *   name;
     DatasetOptions defaults; // the sizes of the paper
+    Protocol       protocol;
 
     // Deterministic in the options; no two examples of the set share a question hash. Throws Error (usage) for options
     // out of range or asking for more different questions than there are. The test set depends on neither the size of

@@ -14,7 +14,7 @@ constexpr uint32_t kUsualMax = 8; // latent steps a file has room for
 
 // Visible chain of thought.
 
-int no_depth(const std::string &) {
+int no_depth(const Task &) {
     return 0;
 }
 
@@ -26,7 +26,7 @@ std::unique_ptr<Objective> cot_objective(const SidecarConfig &, const ModuleNode
 
 // Penelope.
 
-int six_steps(const std::string &) {
+int six_steps(const Task &) {
     return 6;
 }
 
@@ -49,8 +49,8 @@ std::unique_ptr<Objective> penelope_objective(const SidecarConfig & config, cons
 
 // Coconut.
 
-int coconut_depth(const std::string & task) {
-    return task == "listops" ? 8 : 6;
+int coconut_depth(const Task & task) {
+    return task.protocol.n_thoughts;
 }
 
 void coconut_shape(SidecarConfig & c, const ModelConfig &, int depth) {

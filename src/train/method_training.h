@@ -5,6 +5,7 @@
 #include "arch/config.h"
 #include "latent/load_modules.h"
 #include "latent/method_format.h"
+#include "task/task.h"
 #include "train/objective.h"
 
 #include <memory>
@@ -27,7 +28,7 @@ struct MethodTraining {
     const char * answer_prefix;
 
     // Depth of the last stage unless one is given.
-    int (*usual_depth)(const std::string & task);
+    int (*usual_depth)(const Task & task);
     // Fills the fields of its format with what they are where neither flags nor a file say; `depth` is that of the run.
     void (*usual_shape)(SidecarConfig & config, const ModelConfig & base, int depth);
     std::unique_ptr<Objective> (*objective)(const SidecarConfig & config, const ModuleNodes & nodes);

@@ -34,20 +34,6 @@ void require(bool ok, const std::string & what, const std::string & hint = "") {
     }
 }
 
-// What the comparison of methods fixes per task: the source stage in epochs, the latent stage in updates.
-struct Protocol {
-    double  source_epochs;
-    int64_t latent_updates;
-    int     batch;
-};
-
-Protocol protocol_of(const std::string & task) {
-    if (task == "prontoqa") {
-        return { 2, 3000, 8 };
-    }
-    return { task == "prosqa" ? 1.0 : 3.0, 1500, 4 };
-}
-
 constexpr double kSourceRate       = 1e-4;
 constexpr double kContinuationRate = 2e-5;
 constexpr int    kAnswerTokens     = 32;  // room for an answer
@@ -160,8 +146,8 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
 }
 
 // Data of one's own is thought about in as many latent steps as it has written ones, up to the usual number.
-int depth_for(const std::vector<Example> & examples, int usual, const std::string & task) {
-    if (task != generic_task().name) {
+int depth_for(const std::vector<Example> & examples, int usual, const Task & task) {
+    if (&task != &generic_task()) {
         return usual;
     }
     size_t most = 1;
@@ -175,14 +161,15 @@ int depth_for(const std::vector<Example> & examples, int usual, const std::strin
 
 void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
     if (s.model.sidecar.task.empty()) {
-        const Task * task    = s.model.sidecar.match.empty() ? recognize_task(examples) : nullptr;
-        s.model.sidecar.task = (task ? *task : generic_task()).name;
+        const Task * recognized = s.model.sidecar.match.empty() ? recognize_task(examples) : nullptr;
+        s.model.sidecar.task    = (recognized ? *recognized : generic_task()).name;
     }
     require(s.model.sidecar.match.empty() || s.model.sidecar.task == generic_task().name,
             "--match: task " + s.model.sidecar.task + " has a way of its own to read answers",
             "leave out one of the two");
     const MethodTraining & training = method_training(s.model.method);
-    const Protocol         protocol = protocol_of(s.model.sidecar.task);
+    const Task &           task     = find_task(s.model.sidecar.task);
+    const Protocol &       protocol = task.protocol;
     if (s.batch == 0) {
         s.batch = protocol.batch;
     }
@@ -194,7 +181,7 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (s.backbone_rate == 0) {
         s.backbone_rate = training.is_source ? kSourceRate : kContinuationRate;
     }
-    const int usual_depth = depth_for(examples, training.usual_depth(s.model.sidecar.task), s.model.sidecar.task);
+    const int usual_depth = depth_for(examples, training.usual_depth(task), task);
     if (usual_depth == 0 || s.depth < 0) {
         s.depth = usual_depth;
     }
