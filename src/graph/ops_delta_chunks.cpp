@@ -102,8 +102,8 @@ Node inverse_without_identity(Graph & g, Node N) {
     Node           sum   = N;
     Node           power = N;
     for (int64_t reach = 2; reach < kChunk; reach *= 2) {
-        power     = ggml_mul_mat(ctx, transpose_copy(g, power), power);
-        Node more = ggml_mul_mat(ctx, transpose_copy(g, power), sum);
+        power     = matrix_product(g, transpose_copy(g, power), power);
+        Node more = matrix_product(g, transpose_copy(g, power), sum);
         sum       = ggml_add(ctx, ggml_add(ctx, sum, power), more);
     }
     return sum;
@@ -127,10 +127,10 @@ Inside inside_chunks(Graph & g, Node q, Node k, Node v, Node decay, Node beta, c
     in.decayed = as_row(g, ggml_exp(ctx, sums));
     in.left    = as_row(g, ggml_exp(ctx, ggml_sub(ctx, ggml_repeat_4d(ctx, last, kChunk, 1, cut.batch(), 1), sums)));
 
-    in.KK        = ggml_mul_mat(ctx, in.k, in.k);
+    in.KK        = matrix_product(g, in.k, in.k);
     Node N       = ggml_mul(ctx, ggml_mul(ctx, in.KK, in.D), as_row(g, in.beta));
     in.T         = inverse_without_identity(g, ggml_neg(ctx, strictly_lower(g, N)));
-    in.P         = ggml_scale(ctx, ggml_mul(ctx, ggml_mul_mat(ctx, in.k, in.q), in.D), cut.scale());
+    in.P         = ggml_scale(ctx, ggml_mul(ctx, matrix_product(g, in.k, in.q), in.D), cut.scale());
     in.decayed_q = ggml_scale(ctx, ggml_mul(ctx, in.q, in.decayed), cut.scale());
     in.decayed_k = ggml_mul(ctx, in.k, in.decayed);
     in.left_k    = ggml_mul(ctx, in.k, in.left);
@@ -160,17 +160,17 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
     std::vector<Node> dR(size_t(cut.n_chunks)), dX(size_t(cut.n_chunks)), dA_out(size_t(cut.n_chunks));
     for (int64_t i = cut.n_chunks - 1; i >= 0; i--) {
         ctx     = g.ctx();
-        Node dW = ggml_mul_mat(ctx, at(g, P_t, i, cut), at(g, dY_t, i, cut)); // [c, S, H]
+        Node dW = matrix_product(g, at(g, P_t, i, cut), at(g, dY_t, i, cut)); // [c, S, H]
         if (dA) {
-            dW = ggml_add(ctx, dW, ggml_mul_mat(ctx, at(g, in.left_k, i, cut), dA));
+            dW = ggml_add(ctx, dW, matrix_product(g, at(g, in.left_k, i, cut), dA));
         }
         dA_out[size_t(i)] = dA;
-        dR[size_t(i)]     = ggml_add(ctx, dW, ggml_mul_mat(ctx, at(g, T_t, i, cut), dW));
+        dR[size_t(i)]     = ggml_add(ctx, dW, matrix_product(g, at(g, T_t, i, cut), dW));
         dX[size_t(i)]     = ggml_mul(ctx, dR[size_t(i)], at(g, in.beta, i, cut));
         if (along.A[size_t(i)]) {
             dA = plus(dA ? ggml_mul(ctx, dA, at(g, in.whole, i, cut)) : nullptr,
-                      ggml_sub(ctx, ggml_mul_mat(ctx, at(g, from_q, i, cut), at(g, dY_t, i, cut)),
-                               ggml_mul_mat(ctx, at(g, from_k, i, cut), dX[size_t(i)])));
+                      ggml_sub(ctx, matrix_product(g, at(g, from_q, i, cut), at(g, dY_t, i, cut)),
+                               matrix_product(g, at(g, from_k, i, cut), dX[size_t(i)])));
             g.expand(dA);
         }
     }
@@ -186,8 +186,8 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
     g.tape()->accumulate(g, v, from_chunks(g, dX_s, cut));
 
     // Inside the chunks, through N and P.
-    Node dN   = ggml_neg(ctx, ggml_mul_mat(ctx, W, dR_s)); // the gradient of -N: [j, i, batch]
-    Node dP   = ggml_mul_mat(ctx, W, dY);
+    Node dN   = ggml_neg(ctx, matrix_product(g, W, dR_s)); // the gradient of -N: [j, i, batch]
+    Node dP   = matrix_product(g, W, dY);
     Node dN_D = strictly_lower(g, ggml_mul(ctx, dN, in.D));
     Node dKK  = ggml_mul(ctx, dN_D, as_row(g, in.beta));
     Node dQK  = ggml_scale(ctx, ggml_mul(ctx, dP, in.D), cut.scale());
@@ -195,9 +195,9 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
         ggml_add(ctx, ggml_sum_rows(ctx, ggml_mul(ctx, dR_s, X)), ggml_sum_rows(ctx, ggml_mul(ctx, dN_D, in.KK)));
     Node k_t = transpose_copy(g, in.k);
     Node q_t = transpose_copy(g, in.q);
-    Node dk  = ggml_add(ctx, ggml_mul_mat(ctx, k_t, ggml_add(ctx, dKK, transpose_copy(g, dKK))),
-                        ggml_mul_mat(ctx, q_t, transpose_copy(g, dQK)));
-    Node dq  = ggml_mul_mat(ctx, k_t, dQK);
+    Node dk  = ggml_add(ctx, matrix_product(g, k_t, ggml_add(ctx, dKK, transpose_copy(g, dKK))),
+                        matrix_product(g, q_t, transpose_copy(g, dQK)));
+    Node dq  = matrix_product(g, k_t, dQK);
     Node dD  = ggml_add(ctx, ggml_mul(ctx, dKK, in.KK), ggml_mul(ctx, dP, in.P));                // times D already
     Node dG  = ggml_sub(ctx, ggml_sum_rows(ctx, dD), ggml_sum_rows(ctx, transpose_copy(g, dD))); // [1, c, batch]
 
@@ -216,8 +216,8 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
     Node A = all_states(along.A);
     if (A) {
         Node A_t       = transpose_copy(g, A);
-        Node d_decay_q = ggml_mul_mat(ctx, A_t, dY);                  // [S keys, c, batch]
-        Node d_decay_k = ggml_neg(ctx, ggml_mul_mat(ctx, A_t, dX_s)); // likewise
+        Node d_decay_q = matrix_product(g, A_t, dY);                  // [S keys, c, batch]
+        Node d_decay_k = ggml_neg(ctx, matrix_product(g, A_t, dX_s)); // likewise
         dq             = ggml_add(ctx, dq, ggml_scale(ctx, ggml_mul(ctx, d_decay_q, in.decayed), cut.scale()));
         dk             = ggml_add(ctx, dk, ggml_mul(ctx, d_decay_k, in.decayed));
         dG             = ggml_add(ctx, dG,
@@ -227,7 +227,7 @@ void chunked_delta_backward(Graph & g, const Inside & in, const Along & along, N
     // ... and those that left them.
     Node d_tau = nullptr; // [1, 1, batch]
     if (Node dA_all = all_states(dA_out)) {
-        Node d_left_k = ggml_mul_mat(ctx, transpose_copy(g, dA_all), W);        // [S keys, c, batch]
+        Node d_left_k = matrix_product(g, transpose_copy(g, dA_all), W);        // [S keys, c, batch]
         Node share    = ggml_sum_rows(ctx, ggml_mul(ctx, d_left_k, in.left_k)); // [1, c, batch]
         dk            = ggml_add(ctx, dk, ggml_mul(ctx, d_left_k, in.left));
         dG            = ggml_sub(ctx, dG, share);
@@ -266,15 +266,15 @@ DeltaResult chunked_delta(Graph & g, Node q, Node k, Node v, Node decay, Node be
     for (int64_t i = 0; i < cut.n_chunks; i++) {
         ctx    = g.ctx();
         Node X = at(g, in.v, i, cut);
-        X      = A ? ggml_sub(ctx, X, ggml_mul_mat(ctx, at(g, in.decayed_k, i, cut), A)) : X; // [c, S, H]
+        X      = A ? ggml_sub(ctx, X, matrix_product(g, at(g, in.decayed_k, i, cut), A)) : X; // [c, S, H]
         Node R = ggml_mul(ctx, X, at(g, in.beta, i, cut));
-        Node W = ggml_add(ctx, R, ggml_mul_mat(ctx, at(g, in.T, i, cut), R));
-        Node y = ggml_mul_mat(ctx, at(g, in.P, i, cut), W);
-        Node B = ggml_mul_mat(ctx, at(g, out_k, i, cut), W); // [S keys, S values, H]
+        Node W = ggml_add(ctx, R, matrix_product(g, at(g, in.T, i, cut), R));
+        Node y = matrix_product(g, at(g, in.P, i, cut), W);
+        Node B = matrix_product(g, at(g, out_k, i, cut), W); // [S keys, S values, H]
         along->X.push_back(X);
         along->W.push_back(W);
         along->A.push_back(A);
-        Y.push_back(A ? ggml_add(ctx, y, ggml_mul_mat(ctx, at(g, in.decayed_q, i, cut), A)) : y);
+        Y.push_back(A ? ggml_add(ctx, y, matrix_product(g, at(g, in.decayed_q, i, cut), A)) : y);
         A = A ? ggml_add(ctx, B, ggml_mul(ctx, A, at(g, in.whole, i, cut))) : B;
         g.expand(Y.back());
         g.expand(A);

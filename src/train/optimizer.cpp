@@ -137,8 +137,10 @@ Node Optimizer::sum_of_squares(const Group & group) {
             ggml_context * ctx   = norm_graph_.ctx();
             const size_t   bytes = kRow * sizeof(float);
             Node           rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
-            Node           part  = ggml_sum(ctx, ggml_reshape_1d(ctx, ggml_mul_mat(ctx, rows, rows), n));
-            sum                  = sum ? ggml_add(ctx, sum, part) : part;
+            Node           product = ggml_mul_mat(ctx, rows, rows);
+            ggml_mul_mat_set_prec(product, GGML_PREC_F32);
+            Node part = ggml_sum(ctx, ggml_reshape_1d(ctx, product, n));
+            sum       = sum ? ggml_add(ctx, sum, part) : part;
             norm_graph_.expand(sum);
         });
     }
