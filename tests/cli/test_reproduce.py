@@ -12,7 +12,7 @@ from pathlib import Path
 from support import BIN, TESTS, clean_environment
 
 ROOT = TESTS.parent
-METHODS = {"cot", "coconut", "codi", "penelope", "k0", "overwrite", "early", "middle"}
+METHODS = {"cot", "coconut", "codi", "penelope", "k0", "overwrite", "early", "middle", "step-loss", "step-loss-k0"}
 
 
 class Reproduce(unittest.TestCase):
@@ -59,7 +59,8 @@ class Reproduce(unittest.TestCase):
         page = (self.out / "report" / "report.md").read_text()
         rows = dict(re.findall(r"^\| ([^|]+?) \| (\d+) \| [^|]* \| \d+\.\d\d", page[:page.index("## Training runs")], re.M))
         expected = {"Visible CoT", "Coconut", "CODI", "Penelope", "Penelope answering without latent steps", "Penelope trained without latent steps",
-                    "Penelope, overwrite", "Penelope, early [0:4)", "Penelope, middle [1:5)", "Penelope, late [2:6)"}
+                    "Penelope, overwrite", "Penelope, early [0:4)", "Penelope, middle [1:5)", "Penelope, late [2:6)",
+                    "Penelope with a loss on every step", "Penelope trained without latent steps, every answer asked for"}
         self.assertEqual({name for name, runs in rows.items() if runs == "2"}, expected, page)
         self.assertIn("95 % interval", page)
         for name in re.findall(r"\]\(([a-z-]+\.svg)\)", page):
