@@ -2,6 +2,7 @@
 // 0 done, 1 failed, 2 wrong usage, 130 interrupted (128 + the number of the signal).
 #include "commands.h"
 #include "early_json.h"
+#include "graph/ggml_abort.h"
 #include "graph/rpc.h"
 #include "help.h"
 #include "interrupt.h"
@@ -101,9 +102,8 @@ int print_help(const std::vector<std::string> & args, Terminal & terminal) {
 
 bool json_errors = false; // --json was given
 
-// ggml's client has no way back when a server is lost: this is the end of the process, in the words of any other error. Nothing
-// that may wait for the server is called.
-[[noreturn]] void end_without_server(const Error & error) {
+// The end of the process, in the words of any other error. Nothing that may wait for the device is called.
+[[noreturn]] void end_without_device(const Error & error) {
     if (json_errors) {
         std::printf("%s\n", dump_json(error_json(error)).c_str());
         std::fflush(stdout);
@@ -129,9 +129,10 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
         throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
     }
     terminal.configure(options);
+    json_errors = json;
+    end_lost_devices_by(end_without_device);
     if (options.given("rpc")) {
-        json_errors = json;
-        add_rpc_servers(split(options.text("rpc"), ','), end_without_server);
+        add_rpc_servers(split(options.text("rpc"), ','));
     }
     if (options.flag("version")) {
         terminal.line(version_text());

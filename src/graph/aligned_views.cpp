@@ -17,13 +17,22 @@ bool is_input(const ggml_tensor * view) {
 
 } // namespace
 
-bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source) {
+bool computes_nothing(const ggml_tensor * node) {
     switch (node->op) {
         case GGML_OP_NONE:
         case GGML_OP_VIEW:
         case GGML_OP_RESHAPE:
         case GGML_OP_PERMUTE:
-        case GGML_OP_TRANSPOSE:
+        case GGML_OP_TRANSPOSE: return true;
+        default: return false;
+    }
+}
+
+bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source) {
+    if (computes_nothing(node)) {
+        return true;
+    }
+    switch (node->op) {
         case GGML_OP_DUP:
         case GGML_OP_CONT:
         case GGML_OP_CPY: return true;

@@ -18,6 +18,9 @@ struct AlignedGraph {
     size_t n_bytes() const { return copies.n_bytes() + (counted.ctx ? ggml_get_mem_size(counted.ctx.get()) : 0); }
 };
 
+// Another look at its operand: no kernel runs for it.
+bool computes_nothing(const ggml_tensor * node);
+
 // Whether a node may read this operand wherever it starts: the node computes nothing, is the copy itself or writes to the operand.
 bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "graph/kernel_needs.h"
 #include "graph/rpc.h"
 
 #include <algorithm>
@@ -265,10 +266,9 @@ void Graph::send_inputs() {
 std::vector<Node> Graph::missing_operations(const Backend & backend) const {
     std::vector<Node> missing;
     const auto        look = [&](const Backend & device, ggml_cgraph * graph) {
-        const bool is_remote = is_rpc(device.device());
         for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
             Node node = ggml_graph_node(graph, i);
-            if (!ggml_backend_supports_op(device.get(), node) || (is_remote && !runs_remotely(node))) {
+            if (!runs_node(node, device.device())) {
                 missing.push_back(node);
             }
         }
@@ -327,52 +327,14 @@ void Graph::compute(const Backend & backend) {
     for (const auto & [name, filled] : filled_inputs_) {
         filled.fill(*this, filled.node);
     }
-    try {
+    on_device(backend.device().name, [&] {
         send_inputs();
         if (is_staged(backend)) {
             compute_stages(backend);
         } else {
             check_status(ggml_backend_graph_compute(backend.get(), cgraph_), backend);
         }
-    } catch (const Error &) {
-        throw;
-    } catch (const std::exception & lost) { // Vulkan's way to say that the device is gone or its memory is full
-        throw Error(ErrorKind::device, backend.device().name + ": computing the graph failed: " + lost.what(),
-                    "use --device CPU, or a smaller context, batch or model");
-    }
-}
-
-namespace {
-
-std::atomic<int64_t> n_uploads{ 0 }, n_downloads{ 0 };
-
-} // namespace
-
-HostTraffic host_traffic() {
-    return { n_uploads, n_downloads };
-}
-
-void set_node(Node node, const void * data, size_t n_bytes) {
-    GGML_ASSERT(n_bytes == ggml_nbytes(node));
-    n_uploads++;
-    ggml_backend_tensor_set(node, data, 0, n_bytes);
-}
-
-std::vector<float> get_node(Node node) {
-    GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
-    std::vector<float> values(size_t(ggml_nelements(node)));
-    n_downloads++;
-    ggml_backend_tensor_get(node, values.data(), 0, ggml_nbytes(node));
-    return values;
-}
-
-std::vector<std::vector<float>> get_rows(Node node) {
-    const std::vector<float>        all = get_node(node);
-    std::vector<std::vector<float>> rows;
-    for (auto row = all.begin(); row != all.end(); row += node->ne[0]) {
-        rows.emplace_back(row, row + node->ne[0]);
-    }
-    return rows;
+    });
 }
 
 } // namespace penelope

@@ -11,6 +11,7 @@
 #include "graph/memory_plan.h"
 #include "graph/node_order.h"
 #include "graph/tensor_headers.h"
+#include "graph/transfer.h"
 
 #include <cstdarg>
 #include <cstdint>
@@ -24,8 +25,6 @@ namespace penelope {
 
 class Graph;
 class Tape;
-
-using Node = ggml_tensor *;
 
 // Memory for the nodes of graphs that are computed one at a time: as large as the largest of them, on every device.
 class Workspace {
@@ -181,20 +180,5 @@ class Graph {
     int                                n_layer_applications_ = 0;
     bool                               checked_              = false; // every operation is known to run on the device
 };
-
-// Transfers between host and device since the program started.
-struct HostTraffic {
-    int64_t n_uploads   = 0;
-    int64_t n_downloads = 0;
-};
-HostTraffic host_traffic();
-
-// Host to device and back, at once.
-void                       set_node(Node node, const void * data, size_t n_bytes);
-template <typename T> void set_node(Node node, const std::vector<T> & values) {
-    set_node(node, values.data(), values.size() * sizeof(T));
-}
-std::vector<float>              get_node(Node node); // contiguous F32
-std::vector<std::vector<float>> get_rows(Node node); // the same, row by row
 
 } // namespace penelope

@@ -14,7 +14,7 @@ bool has_host_kernels(Graph & g) {
 
 } // namespace
 
-Node matrix_product(Graph & g, Node a, Node b) {
+Node matrix_product(Graph & g, Node a, Node b, SumIn sum) {
     if (g.tape() && !g.tape()->host_kernels()) {
         for (Node * operand : { &a, &b }) {
             if ((*operand)->type == GGML_TYPE_F32 && !ggml_is_contiguous(*operand)) {
@@ -27,7 +27,7 @@ Node matrix_product(Graph & g, Node a, Node b) {
         return ggml_reshape_2d(g.ctx(), each, a->ne[1], b->ne[1]);
     }
     Node y = ggml_mul_mat(g.ctx(), a, b);
-    if (g.tape()) {
+    if (g.tape() || sum == SumIn::f32) {
         ggml_mul_mat_set_prec(y, GGML_PREC_F32);
     }
     return y;

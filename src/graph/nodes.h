@@ -7,9 +7,12 @@
 
 namespace penelope {
 
+// What products are summed in, where a device has the choice.
+enum class SumIn { device_choice, f32 };
+
 // ggml_mul_mat(a, b). With a tape it is summed in F32 also where a device would rather use 16 bits, and off the CPU of contiguous
 // operands: strided ones are rounded to 16 bits there. Without one, sequences that lie side by side get the bits they would get alone.
-Node matrix_product(Graph & g, Node a, Node b);
+Node matrix_product(Graph & g, Node a, Node b, SumIn sum = SumIn::device_choice);
 
 // A contiguous transpose of each matrix of x: [a, b, n] -> [b, a, n].
 Node transpose_copy(Graph & g, Node x);

@@ -57,6 +57,7 @@ Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const Attenti
         }
     }
     Node out = ggml_flash_attn_ext(g.ctx(), heads[0], heads[1], heads[2], mask, shape.scale, 0.0f, 0.0f);
+    ggml_flash_attn_ext_set_prec(out, GGML_PREC_F32);         // scores outgrow 16 bits in some models
     return ggml_reshape_2d(g.ctx(), out, q->ne[0], q->ne[1]); // result comes as [head_dim, n_head, n_q]
 }
 
@@ -114,7 +115,7 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
     a.queries   = folded_heads(g, q, shape);
     a.keys      = split_heads(g, k, shape.head_dim);
     a.values    = split_heads(g, v, shape.head_dim);
-    Node scores = ggml_reshape_3d(ctx, matrix_product(g, a.keys, a.queries), n_kv, n_q, shape.n_head);
+    Node scores = ggml_reshape_3d(ctx, matrix_product(g, a.keys, a.queries, SumIn::f32), n_kv, n_q, shape.n_head);
     Node soft   = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
     a.weights   = ggml_reshape_3d(ctx, soft, n_kv, n_q * group, shape.n_head_kv);
     Node out    = matrix_product(g, transpose_copy(g, a.values), a.weights); // like queries
@@ -141,6 +142,7 @@ Node attention_abreast(Graph & g, Node q, Node k, Node v, Node mask, const Atten
                             ggml_row_size(x->type, shape.head_dim), x->nb[2], 0);
     };
     Node out = ggml_flash_attn_ext(g.ctx(), heads(q), heads(k), heads(v), mask, shape.scale, 0.0f, 0.0f);
+    ggml_flash_attn_ext_set_prec(out, GGML_PREC_F32);
     return ggml_reshape_3d(g.ctx(), out, q->ne[0], q->ne[1],
                            q->ne[2]); // result comes as [head_dim, n_head, n_q, streams]
 }

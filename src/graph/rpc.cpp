@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -28,7 +27,6 @@ struct Servers {
     std::vector<std::string>      endpoints;
     std::vector<ggml_backend_ptr> open;    // ggml closes a connection that nothing holds
     std::set<int>                 sockets; // of these connections
-    void (*lost)(const Error & error) = nullptr;
 };
 
 // Lives as long as the process: what it holds is freed by nobody's destructor, because a server may be gone by then.
@@ -63,18 +61,14 @@ void notice_loss(int socket) {
     set(IPPROTO_TCP, TCP_USER_TIMEOUT, kSecondsToLoss * 1000);
 }
 
-void on_ggml_abort(const char * message) {
-    if (std::strstr(message, "RPC") != nullptr) {
-        servers().lost(Error(ErrorKind::device,
-                             "RPC server " + join(servers().endpoints, " or ") + ": the connection is lost",
-                             "is it still running, and can it run this model? its own output says more"));
-    }
-    std::fprintf(stderr, "%s\n", message); // as ggml itself would
-}
-
 } // namespace
 
-void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(const Error & error)) {
+Error rpc_loss() {
+    return Error(ErrorKind::device, "RPC server " + join(servers().endpoints, " or ") + ": the connection is lost",
+                 "is it still running, and can it run this model? its own output says more");
+}
+
+void add_rpc_servers(const std::vector<std::string> & endpoints) {
     ggml_backend_reg_t reg = ggml_backend_reg_by_name("RPC");
     const auto         add_server =
         reg ? reinterpret_cast<AddServer>(ggml_backend_reg_get_proc_address(reg, "ggml_backend_rpc_add_server"))
@@ -87,8 +81,6 @@ void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(co
         check_rpc_server(endpoint);
     }
     servers().endpoints = endpoints;
-    servers().lost      = lost;
-    ggml_set_abort_callback(on_ggml_abort);
     std::signal(SIGPIPE,
                 SIG_IGN); // ggml's client writes to servers that may be gone; the failed write is what it looks at
     const std::set<int> before = connected_sockets();

@@ -2,7 +2,7 @@
 // encryption, and whoever reaches a server can make it run anything.
 //
 // ggml's client ends the process when a connection cannot be made or is lost. So every server is asked for its version before
-// ggml connects, and a loss later calls `lost`, which may print but must not return.
+// ggml connects, and a loss later ends as graph/ggml_abort.h says.
 #pragma once
 
 #include "base/error.h"
@@ -17,7 +17,10 @@ namespace penelope {
 // Makes the devices of these servers ("HOST:PORT", IPv4 or a name) known to list_devices() as RPC0, RPC1, ... for the rest of
 // the process. Throws Error within 10 s, naming the server, when one cannot be reached, does not answer, speaks another version
 // of the protocol or serves somebody else; and when ggml was built without RPC.
-void add_rpc_servers(const std::vector<std::string> & endpoints, void (*lost)(const Error & error));
+void add_rpc_servers(const std::vector<std::string> & endpoints);
+
+// What to say when one of them is gone.
+Error rpc_loss();
 
 bool is_rpc(const DeviceInfo & device);
 

@@ -81,7 +81,10 @@ class ClearUnlessDone {
     explicit ClearUnlessDone(Context & context) : context_(context) {}
     ~ClearUnlessDone() {
         if (!done_) {
-            context_.cache().clear();
+            try {
+                context_.cache().clear();
+            } catch (const Error &) { // the device is gone: why has been said, and the next request will say it again
+            }
         }
     }
     ClearUnlessDone(const ClearUnlessDone &)             = delete;
@@ -238,7 +241,9 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     answer.timings.prompt_ms = watch.elapsed_ms();
     answer        = impl_->grow(thought.filled, { std::move(answer) }, options, on_token, on_reasoning).front();
     impl_->cached = prompt;
-    if (goes_on) {
+    // A graph that was given up half-way has moved the recurrent states of some layers on and not those of others.
+    const bool is_torn = answer.finish_reason == FinishReason::cancelled && impl_->context.cache().is_recurrent();
+    if (goes_on && !is_torn) {
         // The last token was drawn but never computed.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));

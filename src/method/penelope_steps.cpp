@@ -275,7 +275,7 @@ std::vector<StateTensor> PenelopeSteps::look(int stream) const {
     std::vector<StateTensor> states;
     const auto               put = [&](const char * name, Node all, int64_t n_rows) {
         std::vector<float> values(size_t(all->ne[0]));
-        ggml_backend_tensor_get(all, values.data(), size_t(stream) * all->nb[1], values.size() * sizeof(float));
+        get_bytes(all, size_t(stream) * all->nb[1], values.data(), values.size() * sizeof(float));
         states.push_back({ name, { n_rows, d_ }, std::move(values) });
     };
     put("M", memory_, shape.n_memory);

@@ -227,7 +227,7 @@ Filled ThoughtSteps::finish(const std::vector<int> & streams) {
 
 std::vector<StateTensor> ThoughtSteps::look(int stream) const {
     std::vector<float> values(size_t(next_->ne[0]));
-    ggml_backend_tensor_get(next_, values.data(), size_t(stream) * next_->nb[1], values.size() * sizeof(float));
+    get_bytes(next_, size_t(stream) * next_->nb[1], values.data(), values.size() * sizeof(float));
     return { { "R", { 1, next_->ne[0] }, std::move(values) } };
 }
 

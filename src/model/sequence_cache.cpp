@@ -79,10 +79,22 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
 
 // Masked rows are multiplied by zero weights: they must not hold NaN.
 void SequenceCache::clear() {
-    for (const ggml_backend_buffer_ptr & buffer : buffers_) {
-        ggml_backend_buffer_clear(buffer.get(), 0);
-    }
     kept_.clear();
+    for (const ggml_backend_buffer_ptr & buffer : buffers_) {
+        clear_buffer(buffer.get());
+    }
+}
+
+// Recurrent states need no more than to be forgotten: what starts at place 0 starts from zeros.
+void SequenceCache::clear(int stream) {
+    kept_.remove_if([&](const KeptState & one) { return one.stream == stream; });
+    for (const LayerStore & layer : layers_) {
+        for (Node all : { layer.kv.k, layer.kv.v }) {
+            if (all) {
+                clear_bytes(all, size_t(cache_row(stream, 0)) * all->nb[1], size_t(stride_) * all->nb[1]);
+            }
+        }
+    }
 }
 
 void SequenceCache::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
@@ -139,9 +151,9 @@ void SequenceCache::exchange(int stream, Hold hold, std::vector<float> & values,
             Node         all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
             const size_t n = size_t(layer.sizes[i]), offset = size_t(stream) * all->nb[1];
             if (into_cache) {
-                ggml_backend_tensor_set(all, values.data() + done, offset, n * sizeof(float));
+                set_bytes(all, offset, values.data() + done, n * sizeof(float));
             } else {
-                ggml_backend_tensor_get(all, values.data() + done, offset, n * sizeof(float));
+                get_bytes(all, offset, values.data() + done, n * sizeof(float));
             }
             done += n;
         }
@@ -190,7 +202,7 @@ std::vector<uint8_t> SequenceCache::bytes(int il, int stream, int n) const {
     std::vector<uint8_t> all;
     const auto           append = [&](Node node, size_t offset, size_t n_bytes) {
         std::vector<uint8_t> part(n_bytes);
-        ggml_backend_tensor_get(node, part.data(), offset, part.size());
+        get_bytes(node, offset, part.data(), part.size());
         all.insert(all.end(), part.begin(), part.end());
     };
     const LayerStore & layer = layers_[size_t(il)];

@@ -31,8 +31,9 @@ class SequenceCache : public SequenceState {
     void keep(int stream, int place, Hold hold);
     int  restore(int stream, int place);
 
-    // Forgets everything, NaN included: for a request that failed half-way.
+    // Forgets everything, or one sequence, NaN included: for a request that failed half-way.
     void clear();
+    void clear(int stream);
 
     // What cache_rows must hold for a row of a sequence; spare_row() is a place nobody reads, for padding.
     int64_t cache_row(int stream, int row) const { return int64_t(stream) * stride_ + row; }

@@ -205,7 +205,7 @@ void WeightStore::Impl::load_copied(Group & group) {
     for (const Source & source : group.sources) {
         const void * data = source.tensor ? source.tensor->data : source.host.data();
         if (data) {
-            ggml_backend_tensor_set(source.node, data, 0, ggml_nbytes(source.node));
+            set_node(source.node, data, ggml_nbytes(source.node));
         }
         if (source.tensor) {
             source.file->release_pages(*source.tensor);

@@ -102,7 +102,7 @@ Node Optimizer::allocate(const std::vector<int64_t> & ne, const std::string & na
     if (!buffers_.back()) {
         throw device_memory_error(name, size, backend_.device(), "train fewer parameters");
     }
-    ggml_backend_buffer_clear(buffers_.back().get(), 0);
+    clear_buffer(buffers_.back().get());
     ggml_backend_tensor_alloc(buffers_.back().get(), node, ggml_backend_buffer_get_base(buffers_.back().get()));
     return node;
 }
@@ -302,8 +302,8 @@ void Optimizer::change(int group, Part part, const std::function<void(float * va
 void Optimizer::reset_moments() {
     for (const Group & group : groups_) {
         for (const Chunk & chunk : group.chunks) {
-            ggml_backend_tensor_memset(chunk.m, 0, 0, ggml_nbytes(chunk.m));
-            ggml_backend_tensor_memset(chunk.v, 0, 0, ggml_nbytes(chunk.v));
+            clear_bytes(chunk.m, 0, ggml_nbytes(chunk.m));
+            clear_bytes(chunk.v, 0, ggml_nbytes(chunk.v));
         }
     }
     n_steps_ = 0;

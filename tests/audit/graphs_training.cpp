@@ -2,6 +2,7 @@
 #include "base/temporary_folder.h"
 #include "empty_files.h"
 #include "graphs.h"
+#include "train/length_buckets.h"
 #include "train/method_training.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
@@ -48,7 +49,7 @@ void train(const ModelChoice & choice, const Backend & backend, const std::vecto
     StepGraphs   updates(model.objective(), model.backbone(), backend, &model.optimizer());
     StepGraphs   losses(model.objective(), model.backbone(), backend, nullptr);
     for (int k : depths) {
-        const Minibatch batch = batch_for(model.training(), k);
+        const Minibatch batch = shaped_for(batch_for(model.training(), k), model.backbone(), backend);
         updates.run(batch, model.loss_scale());
         model.optimizer().step(std::vector<double>(model.groups().size(), 1e-3), 1.0, model.loss_scale());
         losses.run(batch);

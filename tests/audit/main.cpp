@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "graph/ggml_abort.h"
 #include "graph/rpc.h"
 #include "graphs.h"
 #include "infer/random_engine.h"
@@ -103,10 +104,11 @@ int main(int argc, char ** argv) {
     CLI11_PARSE(app, argc, argv);
     try {
         if (!rpc.empty()) {
-            add_rpc_servers(split(rpc, ','), [](const Error & error) {
+            end_lost_devices_by([](const Error & error) {
                 std::fprintf(stderr, "error: %s\n", error.what());
                 std::exit(1);
             });
+            add_rpc_servers(split(rpc, ','));
         }
         DeviceInfo asked = find_device(device);
         asked.is_cpu     = asked.is_cpu && !as_gpu;

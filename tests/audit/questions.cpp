@@ -1,8 +1,8 @@
 #include "questions.h"
 
 #include "graph/aligned_views.h"
+#include "graph/kernel_needs.h"
 #include "graph/rpc.h"
-#include "kernel_needs.h"
 
 #include <cstdint>
 
@@ -39,11 +39,9 @@ bool lies_inside(const ggml_tensor * tensor) {
 } // namespace
 
 std::string objection_to(const ggml_tensor * node, const DeviceInfo & device) {
-    if (!ggml_backend_dev_supports_op(device.dev, node) || (is_rpc(device) && !runs_remotely(node))) {
-        return "not run: " + node_text(node);
-    }
-    if (const char * need = unmet_need(node, device)) {
-        return std::string(need) + ": " + node_text(node);
+    if (!runs_node(node, device)) {
+        const char * need = unmet_need(node, device);
+        return std::string(need ? need : "not run") + ": " + node_text(node);
     }
     const size_t alignment = ggml_backend_buft_get_alignment(ggml_backend_dev_buffer_type(device.dev));
     if (!lies_inside(node)) {

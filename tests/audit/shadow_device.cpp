@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <stdexcept>
 
 namespace penelope::audit {
 
@@ -33,6 +34,12 @@ Shadow & of(ggml_backend_buffer_type_t type) {
     return *static_cast<Shadow *>(type->context);
 }
 
+void require_present(const Shadow & shadow) {
+    if ((*shadow.answers)->is_lost) {
+        throw std::runtime_error("device lost");
+    }
+}
+
 // Address space that reads as zeros and takes memory only where somebody writes.
 struct Space {
     void * base;
@@ -52,13 +59,18 @@ ggml_backend_buffer_i buffer_functions() {
         }
     };
     functions.get_base      = [](ggml_backend_buffer_t buffer) { return space_of(buffer).base; };
-    functions.memset_tensor = [](ggml_backend_buffer_t, ggml_tensor *, uint8_t, size_t, size_t) {};
-    functions.set_tensor    = [](ggml_backend_buffer_t, ggml_tensor *, const void *, size_t, size_t) {};
-    functions.get_tensor    = [](ggml_backend_buffer_t, const ggml_tensor *, void * data, size_t, size_t size) {
+    functions.memset_tensor = [](ggml_backend_buffer_t buffer, ggml_tensor *, uint8_t, size_t, size_t) {
+        require_present(of(buffer->buft));
+    };
+    functions.set_tensor = [](ggml_backend_buffer_t buffer, ggml_tensor *, const void *, size_t, size_t) {
+        require_present(of(buffer->buft));
+    };
+    functions.get_tensor = [](ggml_backend_buffer_t buffer, const ggml_tensor *, void * data, size_t, size_t size) {
+        require_present(of(buffer->buft));
         std::memset(data, 0, size);
     };
     functions.cpy_tensor = [](ggml_backend_buffer_t, const ggml_tensor *, ggml_tensor *) { return true; };
-    functions.clear      = [](ggml_backend_buffer_t, uint8_t) {};
+    functions.clear      = [](ggml_backend_buffer_t buffer, uint8_t) { require_present(of(buffer->buft)); };
     return functions;
 }
 
@@ -95,6 +107,7 @@ ggml_backend_buffer_type_i buffer_type_functions() {
 ggml_status ask_graph(ggml_backend_t backend, ggml_cgraph * graph) {
     Shadow &  shadow  = of(backend->device);
     Answers & answers = **shadow.answers;
+    require_present(shadow);
     answers.n_graphs++;
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         const ggml_tensor * node = ggml_graph_node(graph, i);

@@ -16,6 +16,8 @@ struct Answers {
     int64_t                    n_graphs = 0, n_nodes = 0;
     std::set<std::string>      operations;
     std::map<std::string, int> refused; // what, and how many nodes
+
+    bool is_lost = false; // whatever is asked of the device throws, as Vulkan does when one is gone
 };
 
 // Adds the shadow of a device to ggml's list, for good; list_devices() then has it as the returned name. A CPU that claims to be

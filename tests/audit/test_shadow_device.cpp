@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "graph/graph.h"
+#include "infer/session.h"
 #include "shadow_device.h"
+#include "support/temp_dir.h"
+#include "train/new_backbone.h"
 
 using namespace penelope;
 using namespace penelope::audit;
@@ -55,6 +58,8 @@ TEST_CASE("every node the device does not run is named with its types and shapes
 }
 
 TEST_CASE("memory costs nothing until it is touched, and reads as zeros") {
+    Answers heard;
+    answers = &heard;
     const Backend                 backend(find_device(shadow()), 1);
     const ggml_backend_buffer_ptr huge(ggml_backend_buft_alloc_buffer(backend.buffer_type(), size_t(1) << 36));
     REQUIRE(huge);
@@ -63,4 +68,33 @@ TEST_CASE("memory costs nothing until it is touched, and reads as zeros") {
     ggml_backend_tensor_alloc(huge.get(), row, ggml_backend_buffer_get_base(huge.get()));
     set_node(row, std::vector<float>{ 1, 2, 3, 4 });
     CHECK(get_node(row) == std::vector<float>(4, 0.0f));
+}
+
+TEST_CASE("a device that is gone is an error, and the cache that is cleared after it ends nothing") {
+    Answers heard;
+    answers        = &heard;
+    DeviceInfo gpu = find_device("CPU");
+    gpu.is_cpu     = false;
+    const test::TempDir dir;
+    const std::string   shape =
+        dir.write("shape.toml", "name = \"tiny\"\nlayers = 1\nwidth = 32\nheads = 1\nffn = 32\ncontext = 64\n");
+    write_new_backbone(read_backbone_shape(shape), 1, dir.file("tiny.gguf"));
+    LoadOptions load;
+    load.base   = dir.file("tiny.gguf");
+    load.device = add_shadow(gpu, answers);
+    Session         session(Engine::load(load), {});
+    GenerateOptions generate;
+    generate.n_predict = 2;
+    session.generate({ 1, 2, 3 }, generate);
+    REQUIRE(heard.n_graphs > 0);
+    heard.is_lost = true;
+    for (int again = 0; again < 2; again++) {
+        try {
+            session.generate({ 1, 2, 3 }, generate);
+            FAIL("the device is gone");
+        } catch (const Error & error) {
+            CHECK(error.kind == ErrorKind::device);
+            CHECK(error.message().find("device lost") != std::string::npos);
+        }
+    }
 }

@@ -1,5 +1,4 @@
 // Sequences side by side, joining and leaving, with kept beginnings, on any streams: each gets to the last bit what it gets alone.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/rng.h"
@@ -264,4 +263,19 @@ TEST_CASE("far back, one row looks in the same order whoever looks further") {
         const Logits two = decode(both.context(), { { 0, row - 400, 4 }, { 1, row, 3 } })[1];
         CHECK(same_bits(one, two));
     }
+}
+
+TEST_CASE("a sequence that is cleared holds nothing, and the others what they held") {
+    const GoldenCase g("last");
+    const auto       engine = load(g.backbone(), g.sidecar());
+    Session          session(engine, session_options(2, 1));
+    SequenceCache &  cache = session.context().cache();
+    engine->method("penelope").fill(session.context(), { { g.prompt_ids(0), 0, 0 }, { g.prompt_ids(1), 1, 0 } }, 2);
+    const int  n     = int(g.prompt_ids(1).size());
+    const auto other = cache.bytes(0, 1, n);
+    REQUIRE(std::any_of(other.begin(), other.end(), [](uint8_t byte) { return byte != 0; }));
+    cache.clear(0);
+    const auto cleared = cache.bytes(0, 0, cache.n_rows());
+    CHECK(std::all_of(cleared.begin(), cleared.end(), [](uint8_t byte) { return byte == 0; }));
+    CHECK(cache.bytes(0, 1, n) == other);
 }

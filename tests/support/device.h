@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "graph/device.h"
+#include "graph/ggml_abort.h"
 #include "graph/rpc.h"
 #include "infer/session.h"
 #include "method/method.h"
@@ -28,6 +29,10 @@ namespace penelope::test {
 
 inline std::string device_name() {
     const char * name = std::getenv("PENELOPE_TEST_DEVICE");
+    if (name && std::string(name) == "auto") { // also asked before doctest runs
+        std::fprintf(stderr, "PENELOPE_TEST_DEVICE: name a device, auto may be the CPU\n");
+        std::exit(1);
+    }
     return name && *name ? name : "CPU";
 }
 
@@ -41,10 +46,11 @@ inline void connect_servers() {
     static bool  done = false;
     const char * text = std::getenv("PENELOPE_TEST_RPC");
     if (text && *text && !done) {
-        add_rpc_servers(split(text, ','), [](const Error & error) {
+        end_lost_devices_by([](const Error & error) {
             std::fprintf(stderr, "error: %s\n", error.what());
             std::exit(1);
         });
+        add_rpc_servers(split(text, ','));
     }
     done = true;
 }

@@ -4,9 +4,12 @@
 
 #include "graph/device.h"
 
-namespace penelope::audit {
+namespace penelope {
 
 // Null: everything is as the kernel expects. Else what is not.
 const char * unmet_need(const ggml_tensor * node, const DeviceInfo & device);
 
-} // namespace penelope::audit
+// What the device says, and what it does not say. Views are not asked about: devices refuse them for the size of what they look at.
+bool runs_node(const ggml_tensor * node, const DeviceInfo & device);
+
+} // namespace penelope

@@ -1,15 +1,22 @@
-#include "kernel_needs.h"
+#include "graph/kernel_needs.h"
+
+#include "graph/aligned_views.h"
+#include "graph/rpc.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace penelope::audit {
+namespace penelope {
 
 namespace {
 
 bool are_contiguous(const ggml_tensor * node, int n_sources) {
     return std::all_of(node->src, node->src + n_sources,
                        [](const ggml_tensor * source) { return !source || ggml_is_contiguous(source); });
+}
+
+bool is_one_of(int64_t number, std::initializer_list<int64_t> known) {
+    return std::find(known.begin(), known.end(), number) != known.end();
 }
 
 // ggml-cuda: these run through their operands as one stretch of memory.
@@ -51,9 +58,15 @@ const char * unmet_by_cuda(const ggml_tensor * node) {
                        ? nullptr
                        : "rows of the table have strides";
         case GGML_OP_SSM_CONV:
+            if (!is_one_of(node->src[1]->ne[0], { 3, 4, 5, 9, 15 })) {
+                return "there is no kernel for a convolution over so many rows";
+            }
             return node->src[0]->nb[1] == size_t(node->src[0]->ne[0]) * sizeof(float) ? nullptr
                                                                                       : "its rows have strides";
         case GGML_OP_GATED_DELTA_NET: {
+            if (!is_one_of(node->src[2]->ne[0], { 16, 32, 64, 128 })) {
+                return "there is no kernel for delta heads of this width";
+            }
             const bool has_rows = std::all_of(node->src, node->src + 3, ggml_is_contiguous_rows);
             const bool is_flat  = std::all_of(node->src + 3, node->src + 6, ggml_is_contiguous);
             return has_rows && is_flat && ggml_are_same_stride(node->src[0], node->src[1])
@@ -71,4 +84,9 @@ const char * unmet_need(const ggml_tensor * node, const DeviceInfo & device) {
     return is_cuda ? unmet_by_cuda(node) : nullptr;
 }
 
-} // namespace penelope::audit
+bool runs_node(const ggml_tensor * node, const DeviceInfo & device) {
+    return computes_nothing(node) || (ggml_backend_dev_supports_op(device.dev, node) &&
+                                      (!is_rpc(device) || runs_remotely(node)) && !unmet_need(node, device));
+}
+
+} // namespace penelope

@@ -1,0 +1,77 @@
+#include "graph/transfer.h"
+
+#include "base/error.h"
+
+#include <atomic>
+#include <new>
+
+namespace penelope {
+
+namespace {
+
+std::atomic<int64_t> n_uploads{ 0 }, n_downloads{ 0 };
+
+std::string place_of(Node node) {
+    return ggml_backend_buffer_name(node->view_src ? node->view_src->buffer : node->buffer);
+}
+
+} // namespace
+
+HostTraffic host_traffic() {
+    return { n_uploads, n_downloads };
+}
+
+void on_device(const std::string & name, const std::function<void()> & calls) {
+    try {
+        calls();
+    } catch (const Error &) {
+        throw;
+    } catch (const std::bad_alloc &) { // the host's memory
+        throw;
+    } catch (const std::exception & lost) { // Vulkan's way to say that the device is gone or its memory is full
+        throw Error(ErrorKind::device, name + ": the device failed: " + lost.what(),
+                    "use --device CPU, or a smaller context, batch or model");
+    }
+}
+
+void set_bytes(Node node, size_t offset, const void * data, size_t n_bytes) {
+    n_uploads++;
+    on_device(place_of(node), [&] { ggml_backend_tensor_set(node, data, offset, n_bytes); });
+}
+
+void get_bytes(Node node, size_t offset, void * data, size_t n_bytes) {
+    n_downloads++;
+    on_device(place_of(node), [&] { ggml_backend_tensor_get(node, data, offset, n_bytes); });
+}
+
+// Not every device can fill memory by itself.
+void clear_bytes(Node node, size_t offset, size_t n_bytes) {
+    set_bytes(node, offset, std::vector<uint8_t>(n_bytes).data(), n_bytes);
+}
+
+void clear_buffer(ggml_backend_buffer_t buffer) {
+    on_device(ggml_backend_buffer_name(buffer), [&] { ggml_backend_buffer_clear(buffer, 0); });
+}
+
+void set_node(Node node, const void * data, size_t n_bytes) {
+    GGML_ASSERT(n_bytes == ggml_nbytes(node));
+    set_bytes(node, 0, data, n_bytes);
+}
+
+std::vector<float> get_node(Node node) {
+    GGML_ASSERT(node->type == GGML_TYPE_F32 && ggml_is_contiguous(node));
+    std::vector<float> values(size_t(ggml_nelements(node)));
+    get_bytes(node, 0, values.data(), ggml_nbytes(node));
+    return values;
+}
+
+std::vector<std::vector<float>> get_rows(Node node) {
+    const std::vector<float>        all = get_node(node);
+    std::vector<std::vector<float>> rows;
+    for (auto row = all.begin(); row != all.end(); row += node->ne[0]) {
+        rows.emplace_back(row, row + node->ne[0]);
+    }
+    return rows;
+}
+
+} // namespace penelope
