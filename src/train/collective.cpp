@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -27,6 +28,25 @@ std::string failed(ErrorKind kind, const std::string & message, const std::strin
     return kFailed + dump_json(Json{ { "kind", int(kind) }, { "message", message }, { "hint", hint } });
 }
 
+bool is_cancelled(const std::string & message) {
+    return parse_json(message.substr(1), "error of a rank").at("kind").get<int>() == int(ErrorKind::cancelled);
+}
+
+// The lowest rank that failed, before those that were cancelled; as many as there are ranks when none did.
+size_t find_failed(const std::vector<std::string> & all) {
+    size_t cancelled = all.size();
+    for (size_t rank = 0; rank < all.size(); rank++) {
+        if (all[rank][0] != kFailed) {
+            continue;
+        }
+        if (!is_cancelled(all[rank])) {
+            return rank;
+        }
+        cancelled = std::min(cancelled, rank);
+    }
+    return cancelled;
+}
+
 [[noreturn]] void throw_error_of(size_t rank, const std::string & message) {
     const Json error = parse_json(message.substr(1), "error of a rank");
     throw Error(ErrorKind(error.at("kind").get<int>()),
@@ -46,30 +66,30 @@ std::vector<std::string> gather_together(Collective & ranks, const std::function
     }
     std::string        mine;
     std::exception_ptr own;
+    const auto         keep = [&](ErrorKind kind, const std::string & message, const std::string & hint) {
+        own = std::current_exception();
+        if (ranks.parted()) { // all know already, by an exchange inside the work
+            std::rethrow_exception(own);
+        }
+        mine = failed(kind, message, hint);
+    };
     try {
         mine = kDone + work();
     } catch (const Error & error) {
-        if (ranks.parted()) {
-            throw; // all know already, by an exchange inside the work
-        }
-        own  = std::current_exception();
-        mine = failed(error.kind, error.message(), error.hint);
+        keep(error.kind, error.message(), error.hint);
     } catch (const std::bad_alloc &) {
-        own  = std::current_exception();
-        mine = failed(ErrorKind::memory, "memory: there is not enough of it", "");
+        keep(ErrorKind::memory, "memory: there is not enough of it", "");
     } catch (const std::exception & error) {
-        own  = std::current_exception();
-        mine = failed(ErrorKind::io, error.what(), "");
+        keep(ErrorKind::io, error.what(), "");
     }
-    std::vector<std::string> all = ranks.gather(mine);
-    for (size_t rank = 0; rank < all.size(); rank++) {
-        if (all[rank][0] == kFailed) {
-            ranks.part();
-            if (own) {
-                std::rethrow_exception(own);
-            }
-            throw_error_of(rank, all[rank]);
+    std::vector<std::string> all  = ranks.gather(mine);
+    const size_t             rank = find_failed(all);
+    if (rank < all.size()) {
+        ranks.part();
+        if (own && is_cancelled(mine) == is_cancelled(all[rank])) {
+            std::rethrow_exception(own);
         }
+        throw_error_of(rank, all[rank]);
     }
     for (std::string & message : all) {
         message.erase(0, 1);

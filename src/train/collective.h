@@ -34,6 +34,8 @@ class Collective {
 
     // Set when all ranks know that this is the end and throw: none will wait for another.
     void part() { parted_ = true; }
+    // All have caught it, an error of one kind on every rank, and go on together.
+    void meet() { parted_ = false; }
     bool parted() const { return parted_; }
 
   private:
@@ -44,7 +46,8 @@ class Collective {
 std::unique_ptr<Collective> make_alone();
 
 // Runs `work` on every rank; what it exchanges goes through the functions below, at the same places on all. When it failed on
-// some, all ranks throw: those it failed on their own error, the others that of the lowest, with its number.
+// some, all ranks throw: those it failed on their own error, the others that of the lowest, with its number. A rank that was only
+// cancelled while another failed throws that one's: either all are cancelled, or none.
 void together(Collective & ranks, const std::function<void()> & work);
 
 // The same, and gives what each rank made.

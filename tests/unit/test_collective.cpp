@@ -128,6 +128,38 @@ TEST_CASE("a rank that failed throws its own error, the others the lowest") {
     CHECK(messages == std::vector<std::string>{ "rank 1: 1", "1", "2" });
 }
 
+TEST_CASE("ranks that are cancelled while another fails fail with it, and go on together where all are cancelled") {
+    std::vector<ErrorKind>   kinds(3);
+    std::vector<std::string> after(3);
+    on_ranks(3, [&](Collective & ranks) {
+        const auto mine = size_t(ranks.rank());
+        const auto fail = [&](ErrorKind first) {
+            return test::error_of([&] {
+                together(ranks, [&] {
+                    together(ranks, [&] { // all know by the exchange inside
+                        if (ranks.rank() < 2) {
+                            throw Error(ranks.rank() == 0 ? first : ErrorKind::cancelled, "interrupted");
+                        }
+                    });
+                });
+            });
+        };
+        const ErrorKind cancelled = fail(ErrorKind::cancelled).kind;
+        ranks.meet();
+        after[mine] = test::error_of([&] {
+                          together(ranks, [&] {
+                              if (ranks.is_first()) {
+                                  throw Error(ErrorKind::io, error_kind_name(cancelled));
+                              }
+                          });
+                      }).message();
+        ranks.meet();
+        kinds[mine] = fail(ErrorKind::io).kind;
+    });
+    CHECK(after == std::vector<std::string>{ "cancelled", "rank 0: cancelled", "rank 0: cancelled" });
+    CHECK(kinds == std::vector<ErrorKind>(3, ErrorKind::io));
+}
+
 TEST_CASE("one process by itself throws what was thrown") {
     const auto one = make_alone();
     CHECK_THROWS_AS(together(*one, [] { throw std::bad_alloc(); }), std::bad_alloc);
