@@ -43,6 +43,11 @@ std::vector<std::string> different_settings(const std::string & now, const std::
             different.push_back(key);
         }
     }
+    for (const auto & [key, value] : b.items()) {
+        if (!a.contains(key) && key != kStagesKey) {
+            different.push_back(key);
+        }
+    }
     return different;
 }
 

@@ -8,11 +8,12 @@
 
 namespace penelope {
 
-constexpr const char * kRanksKey = "ranks"; // of the settings: how many ranks there are
+constexpr const char * kRanksKey  = "ranks";   // of the settings: how many ranks there are
+constexpr const char * kLengthKey = "updates"; // and how many updates
 constexpr const char * kStagesKey =
     "stages_for"; // updates the stages were laid out for, of a run that was lengthened since
 
-// The settings, JSON objects as settings_json() gives them, that `then` has otherwise or not at all.
+// The settings, JSON objects as settings_json() gives them, that only one of the two has, or both and not the same.
 std::vector<std::string> different_settings(const std::string & now, const std::string & then);
 
 // Throws Error(usage) naming the flags and files behind these keys. what: "--resume: the run was started"

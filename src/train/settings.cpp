@@ -5,6 +5,7 @@
 #include "base/sha256.h"
 #include "task/example_format.h"
 #include "text/prompt_template.h"
+#include "text/utf8.h"
 #include "text/wording.h"
 #include "train/data_files.h"
 
@@ -34,6 +35,24 @@ void require(bool ok, const std::string & what, const std::string & hint = "") {
     }
 }
 
+// A run is continued from any directory.
+std::string absolute_path(const std::string & path) {
+    return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+// config.toml, which the run is continued by, holds no other text.
+void require_utf8(const std::string & text, const std::string & flag, const std::string & what,
+                  const std::string & hint) {
+    require(valid_utf8_prefix(text) == text.size(), flag + " " + in_quotes(text, 1024) + ": " + what + " is not UTF-8",
+            hint);
+}
+
+void require_utf8_path(const std::string & path, const std::string & flag) {
+    if (!path.empty()) {
+        require_utf8(absolute_path(path), flag, "its path", "rename it, or give a link with another name");
+    }
+}
+
 constexpr double kSourceRate       = 1e-4;
 constexpr double kContinuationRate = 2e-5;
 constexpr int    kAnswerTokens     = 32;  // room for an answer
@@ -44,6 +63,13 @@ void check(const TrainSettings & s) {
             "--depth " + std::to_string(s.depth) + ": is above --k-max " + std::to_string(s.model.sidecar.k_max));
     require(s.new_shape.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
     require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
+    require_utf8_path(s.data, "--data");
+    require_utf8_path(s.model.init, "--init");
+    require_utf8_path(s.new_shape, "--init-random");
+    require_utf8_path(s.new_shape.empty() ? s.model.base : "", "--model");
+    require_utf8(s.name, "--name", "it", "");
+    require_utf8(s.model.sidecar.prompt_template, "--prompt-template", "it", "");
+    require_utf8(s.model.sidecar.answer_prefix, "--answer-prefix", "it", "");
 }
 
 std::string shown(uint32_t value) {
@@ -222,11 +248,6 @@ double step_weight(const TrainSettings & s, int64_t update) {
 
 namespace {
 
-// A run is continued from any directory.
-std::string absolute_path(const std::string & path) {
-    return std::filesystem::absolute(path).lexically_normal().string();
-}
-
 // The shortest number that gives this one again: 0.05, not 0.05000000074505806.
 double as_written(float value) {
     char text[32];
@@ -239,7 +260,7 @@ double as_written(float value) {
     return std::strtod(text, nullptr);
 }
 
-// The library prints seventeen digits where three do: 0.050000000000000003.
+// The library prints seventeen digits where three do: 0.050000000000000003. Every value stands on one line.
 std::string with_short_numbers(const std::string & toml) {
     std::istringstream lines(toml);
     std::string        out;
@@ -275,6 +296,8 @@ std::string settings_toml(const TrainSettings & s) {
         t.insert("name", s.name);
     }
     t.insert("full", s.model.full);
+    t.insert("low-memory", !s.model.keep_transposes);
+    t.insert("recompute", s.model.recompute);
     t.insert("updates", s.n_updates);
     t.insert("batch", s.batch);
     t.insert("rates", dump_json(Json(s.backbone_rate)) + "," + dump_json(Json(s.module_rate)));
@@ -323,8 +346,11 @@ std::string settings_toml(const TrainSettings & s) {
             t.insert(field.flag, int64_t(sidecar.*field.number));
         }
     });
+    // Texts in one form alone, with everything escaped: of the others some drop a newline at the beginning, or end too early.
+    constexpr auto several_forms =
+        toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings;
     std::ostringstream out;
-    out << t << "\n";
+    out << toml::toml_formatter(t, toml::toml_formatter::default_flags & ~several_forms) << "\n";
     return with_short_numbers(out.str());
 }
 
