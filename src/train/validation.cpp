@@ -17,34 +17,36 @@ Validator::Validator(const TrainedModel & model, const TrainingData & data, cons
       stop_(std::move(stop)), n_(options.limit ? std::min(options.limit, data.size()) : data.size()),
       graphs_(model.objective(), model.backbone(), backend, nullptr) {}
 
-size_t Validator::n_batches() const {
-    return (n_ + size_t(options_.batch) - 1) / size_t(options_.batch);
+size_t Validator::n_batches(size_t n) const {
+    return (n + size_t(options_.batch) - 1) / size_t(options_.batch);
 }
 
-void Validator::for_own_batches(const std::function<void(size_t batch, size_t first, size_t end)> & work) const {
-    for (size_t batch = size_t(ranks_.rank()); batch < n_batches(); batch += size_t(ranks_.size())) {
-        if (stop_()) {
+void Validator::for_own_batches(size_t                                                              n,
+                                const std::function<void(size_t batch, size_t first, size_t end)> & work) const {
+    for (size_t batch = size_t(ranks_.rank()); batch < n_batches(n); batch += size_t(ranks_.size())) {
+        const size_t first = batch * size_t(options_.batch);
+        work(batch, first, std::min(n, first + size_t(options_.batch)));
+        if (stop_()) { // answers that were cut off are no wrong ones
             throw Error(ErrorKind::cancelled, "interrupted");
         }
-        const size_t first = batch * size_t(options_.batch);
-        work(batch, first, std::min(n_, first + size_t(options_.batch)));
     }
 }
 
 double Validator::loss(const Stage & stage) {
     // Losses of the batches, then their numbers of targets.
-    const std::vector<double> parts     = sum_together(ranks_, 2 * n_batches(), [&](std::vector<double> & mine) {
-        for_own_batches([&](size_t number, size_t first, size_t end) {
+    const size_t              n         = n_batches(n_);
+    const std::vector<double> parts     = sum_together(ranks_, 2 * n, [&](std::vector<double> & mine) {
+        for_own_batches(n_, [&](size_t number, size_t first, size_t end) {
             Minibatch batch;
             batch.n_steps = stage.n_steps;
             for (size_t i = first; i < end; i++) {
                 batch.examples.push_back(data_.tokenized(i, stage.n_latent));
             }
-            mine[number] = graphs_.run(shaped_for(batch, model_.backbone(), backend_)).mean * batch.n_targets();
-            mine[n_batches() + number] = batch.n_targets();
+            mine[number]     = graphs_.run(shaped_for(batch, model_.backbone(), backend_)).mean * batch.n_targets();
+            mine[n + number] = batch.n_targets();
         });
     });
-    const auto                middle    = parts.begin() + ptrdiff_t(n_batches());
+    const auto                middle    = parts.begin() + ptrdiff_t(n);
     const double              n_targets = std::accumulate(middle, parts.end(), 0.0);
     return n_targets > 0 ? std::accumulate(parts.begin(), middle, 0.0) / n_targets : 0.0;
 }
@@ -88,7 +90,7 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
         AnswerLoop                    loop   = answer_loop(where);
         GenerateOptions               greedy;
         greedy.n_predict = options_.n_predict;
-        for_own_batches([&](size_t, size_t first, size_t end) {
+        for_own_batches(n_, [&](size_t, size_t first, size_t end) {
             std::vector<Tokens> prompts;
             for (size_t i = first; i < end; i++) {
                 prompts.push_back(data_.prompt(i));
@@ -117,28 +119,30 @@ bool Validator::writes_visible_steps() {
             with_steps.push_back(i);
         }
     }
-    context_.reset();
-    const PlainMethod method;
-    Context &         where = context(method);
-    AnswerLoop        loop  = answer_loop(where);
-    GenerateOptions   greedy;
-    greedy.n_predict = options_.n_predict;
-    size_t n_written = 0;
-    for (size_t first = 0; first < with_steps.size(); first += size_t(options_.batch)) {
-        std::vector<Tokens> prompts;
-        for (size_t i = first; i < std::min(with_steps.size(), first + size_t(options_.batch)); i++) {
-            prompts.push_back(data_.prompt(with_steps[i]));
-        }
-        const Filled filled = method.fill(where, fresh_prompts(prompts), 0);
-        size_t       which  = first;
-        for (const Answer & answer : loop.run(filled, std::vector<Answer>(prompts.size()), greedy)) {
-            // As much of it as there was room for.
-            const std::string step = data_.example(with_steps[which++]).steps.front() + "\n";
-            n_written += !answer.text.empty() && step.compare(0, answer.text.size(), answer.text, 0, step.size()) == 0;
-        }
-    }
-    context_.reset();
-    return 2 * n_written > with_steps.size();
+    const std::vector<double> n_written = sum_together(ranks_, 1, [&](std::vector<double> & mine) {
+        context_.reset();
+        const PlainMethod method;
+        Context &         where = context(method);
+        AnswerLoop        loop  = answer_loop(where);
+        GenerateOptions   greedy;
+        greedy.n_predict = options_.n_predict;
+        for_own_batches(with_steps.size(), [&](size_t, size_t first, size_t end) {
+            std::vector<Tokens> prompts;
+            for (size_t i = first; i < end; i++) {
+                prompts.push_back(data_.prompt(with_steps[i]));
+            }
+            const Filled filled = method.fill(where, fresh_prompts(prompts), 0);
+            size_t       which  = first;
+            for (const Answer & answer : loop.run(filled, std::vector<Answer>(prompts.size()), greedy)) {
+                // As much of it as there was room for.
+                const std::string step = data_.example(with_steps[which++]).steps.front() + "\n";
+                mine[0] +=
+                    !answer.text.empty() && step.compare(0, answer.text.size(), answer.text, 0, step.size()) == 0;
+            }
+        });
+        context_.reset();
+    });
+    return 2 * n_written[0] > double(with_steps.size());
 }
 
 size_t Validator::n_bytes() const {
