@@ -233,7 +233,7 @@ void GgufWriter::write_tensor(const std::string & name, const void * data, size_
     write_part(name, data, size);
 }
 
-void GgufWriter::finish() {
+void GgufWriter::finish(const WhenWhole & when_whole) {
     const gguf_context * gguf = impl_->gguf.get();
     if (!impl_->has_header) {
         begin_data();
@@ -244,6 +244,9 @@ void GgufWriter::finish() {
     }
     impl_->file.sync();
     impl_->verify();
+    if (when_whole) {
+        when_whole(impl_->file.temp_path());
+    }
     impl_->file.commit();
 }
 
