@@ -49,12 +49,13 @@ OrderedJson build_json(const Backend & backend) {
 
 // What training runs on, as long as it does.
 struct Run {
-    FolderLock                       lock;    // of the first rank
+    std::unique_ptr<RunHold>         hold;    // of the first rank
     std::unique_ptr<TemporaryFolder> scratch; // of ranks without a run folder
+    TemporaryPath                    scratch_base;
     std::unique_ptr<Trainer>         trainer;
 };
 
-// On the first rank. The settings have been looked at before anything is removed: --force replaces the run in the folder.
+// On the first rank. What --force replaces is there again when the new run does not get to its first checkpoint.
 Run open_run(const TrainSettings & settings, const Options & options, const Backend & backend, Collective & ranks) {
     const bool      resume = options.flag("resume");
     const bool      force  = options.flag("force");
@@ -64,14 +65,17 @@ Run open_run(const TrainSettings & settings, const Options & options, const Back
     folder.check(resume, force);
     if (is_new && !(resume && folder.has(folder.base()))) {
         const NewBackbone shape = read_backbone_shape(settings.new_shape);
-        run.lock                = folder.create(resume, force);
+        run.hold                = folder.create(resume, force);
+        run.hold->begins_with(folder.base());
         write_new_backbone(shape, settings.model.seed, folder.base());
     }
     run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
-    if (!run.lock.is_held()) {
-        run.lock = folder.create(resume, force);
+    if (!run.hold) {
+        run.hold = folder.create(resume, force);
     }
     if (!resume) {
+        run.hold->begins_with(folder.config());
+        run.hold->begins_with(folder.build());
         write_file(folder.config(), settings_toml(run.trainer->settings()), true);
         write_file(folder.build(), dump_json(build_json(backend), 2) + "\n", true);
     }
@@ -84,6 +88,7 @@ Run join_run(TrainSettings settings, const Backend & backend, Collective & ranks
     if (!settings.new_shape.empty()) {
         run.scratch         = std::make_unique<TemporaryFolder>();
         settings.model.base = run.scratch->file("base.gguf");
+        run.scratch_base    = TemporaryPath(settings.model.base);
         write_new_backbone(read_backbone_shape(settings.new_shape), settings.model.seed, settings.model.base);
     }
     run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
@@ -96,6 +101,11 @@ std::optional<TrainOutcome> train(const Options & given, Terminal & terminal, Co
     std::unique_ptr<Backend>     backend;
     std::optional<InterruptHold> hold;
     Run                          run;
+    together(ranks, [&] {
+        if (ranks.is_first()) {
+            RunFolder(given.required("out")).recover();
+        }
+    });
     together(ranks, [&] {
         options.emplace(with_run_config(given));
         const TrainSettings settings = read_train_settings(*options);

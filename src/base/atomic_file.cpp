@@ -2,9 +2,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/sync_path.h"
+#include "base/temporary_name.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -37,13 +38,8 @@ struct Slot {
 static_assert(std::atomic<int>::is_always_lock_free, "the table is read in signal handlers");
 Slot slots[n_slots];
 
-void sync_directory(const std::string & file) {
-    // Some file systems cannot sync a directory; the file itself is safe already.
-    const int fd = ::open(fs::path(file).parent_path().c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ::fsync(fd);
-        ::close(fd);
-    }
+std::string directory_of(const std::string & path) {
+    return fs::path(path).parent_path().string();
 }
 
 std::string shown(const std::string & path) {
@@ -122,7 +118,9 @@ void TemporaryPath::release() noexcept {
 AtomicFile::AtomicFile(const std::string & path, bool force)
     : path_(path), target_(writable_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
-    // Another name where a file of it is there: one that a killed process of the same number left behind.
+    remove_leftovers_once(directory_of(target_));
+    // Another name where a file of it is there: one that a process of the same number left behind, or is at work on in a
+    // container of its own.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
         create();
     }
@@ -141,27 +139,25 @@ AtomicFile::~AtomicFile() {
     discard();
 }
 
-// A temporary file under the next name, false when that is taken. Its lock shows remove_leftovers() of other processes that
-// somebody is at work; one of them may have been faster than the lock, and then the file has no name any more.
+// A temporary file under the next name, false when that is taken.
 bool AtomicFile::create() {
-    static std::atomic<unsigned> counter{ 0 };
-    const std::string name = ".penelope-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp";
-    temp_path_             = (fs::path(target_).parent_path() / name).string();
-    temporary_             = TemporaryPath(temp_path_);
-    fd_                    = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    temp_path_ = next_temporary_name(directory_of(target_));
+    fd_        = ::open(temp_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0) {
-        const int code = errno;
-        temporary_.release();
-        if (code != EEXIST) {
-            fail("cannot create a file in its directory", code);
+        if (errno != EEXIST && errno != EINTR) {
+            fail("cannot create a file in its directory", errno);
         }
         return false;
     }
-    struct stat made {};
-    const bool  is_taken = ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (is_taken || (::fstat(fd_, &made) == 0 && made.st_nlink == 0)) {
+    if (!lock_temporary(fd_)) {
         discard();
         return false;
+    }
+    try {
+        temporary_ = TemporaryPath(temp_path_);
+    } catch (const Error &) {
+        discard();
+        throw;
     }
     return true;
 }
@@ -187,7 +183,7 @@ void AtomicFile::fail(const std::string & what, int code) const {
 
 void AtomicFile::require_space(uint64_t bytes) const {
     struct statvfs info {};
-    if (::statvfs(fs::path(target_).parent_path().c_str(), &info) != 0) {
+    if (::statvfs(directory_of(target_).c_str(), &info) != 0) {
         return; // no figure, no refusal: the writes will tell
     }
     const uint64_t room = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
@@ -241,8 +237,8 @@ void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
 
 void AtomicFile::sync() {
     flush_buffer();
-    if (::fsync(fd_) != 0) {
-        fail("cannot bring " + std::to_string(size_) + " bytes to the disk", errno);
+    if (const int code = sync_open_file(fd_)) {
+        fail("cannot bring " + std::to_string(size_) + " bytes to the disk", code);
     }
 }
 
@@ -258,30 +254,18 @@ void AtomicFile::commit() {
     temporary_.release();
     ::close(fd_);
     fd_ = -1;
-    sync_directory(target_);
+    if (const int code = sync_path(directory_of(target_))) {
+        if (!force_) { // what it replaced with force is gone
+            ::unlink(target_.c_str());
+        }
+        fail("cannot bring its name to the disk", code);
+    }
 }
 
 void write_file(const std::string & path, std::string_view content, bool force) {
     AtomicFile file(path, force);
     file.write(content);
     file.commit();
-}
-
-void remove_leftovers(const std::string & directory) {
-    std::error_code ec;
-    for (const fs::directory_entry & entry : fs::directory_iterator(directory, ec)) {
-        const std::string name = entry.path().filename().string();
-        if (name.compare(0, 10, ".penelope-") != 0 || entry.path().extension() != ".tmp") {
-            continue;
-        }
-        const int fd = ::open(entry.path().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0) {
-            if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
-                ::unlink(entry.path().c_str());
-            }
-            ::close(fd);
-        }
-    }
 }
 
 bool remove_temporary_files() noexcept {

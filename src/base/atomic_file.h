@@ -1,6 +1,7 @@
 // A file that appears complete or not at all: written under a temporary name in the target's directory, flushed to the disk
-// and renamed by commit(). Without commit() (an exception, an early return) the temporary file is removed. Failures are
-// Errors that name the path; a full disk or a size limit is Error(io) with the bytes that were to be written.
+// and renamed by commit(). Without commit() (an exception, an early return) the temporary file is removed; those of killed
+// processes go when the next one writes to their directory. Failures are Errors that name the path; a full disk or a size
+// limit is Error(io) with the bytes that were to be written.
 #pragma once
 
 #include <cstddef>
@@ -73,9 +74,6 @@ class AtomicFile {
 std::string writable_target(const std::string & path, bool force);
 
 void write_file(const std::string & path, std::string_view content, bool force);
-
-// Removes the temporary files of AtomicFiles that ended processes left in a directory; those of living ones stay.
-void remove_leftovers(const std::string & directory);
 
 // Removes what is at the TemporaryPaths of this process, those of open AtomicFiles among them; true when there was
 // something. Async-signal-safe: for handlers of signals that end the program, right before _exit. Nothing of it must be used

@@ -9,16 +9,18 @@ namespace penelope {
 class FolderLock {
   public:
     FolderLock() = default;
-    // Throws Error(io) when another process holds it. Where the file system knows no locks the folder stays open to all.
+    // Throws Error(io) when another process holds it. Where the file system knows no locks the folder stays open to all, and
+    // obstacle() says why.
     explicit FolderLock(const std::string & folder);
     ~FolderLock();
     FolderLock(FolderLock && other) noexcept;
     FolderLock & operator=(FolderLock && other) noexcept;
 
-    bool is_held() const { return fd_ >= 0; }
+    const std::string & obstacle() const { return obstacle_; } // empty: others are kept out
 
   private:
-    int fd_ = -1;
+    int         fd_ = -1;
+    std::string obstacle_;
 };
 
 } // namespace penelope

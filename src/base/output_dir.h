@@ -1,10 +1,12 @@
 // A directory of files that appears complete or not at all.
 //
 // Files are written into a hidden directory beside the target. commit() renames it, or, when the target exists already, moves
-// the files into it one by one; without commit() everything is removed, by remove_temporary_files() too. A file of the same name in the target needs `force`.
+// the files into it one by one; without commit() everything is removed, by remove_temporary_files() too. A file of the same
+// name in the target needs `force`; without, a commit() that fails leaves none of the new ones there.
 #pragma once
 
 #include "base/atomic_file.h"
+#include "base/folder_lock.h"
 
 #include <string>
 #include <vector>
@@ -23,8 +25,14 @@ class OutputDir {
     void        commit();
 
   private:
+    bool create();
+    void rename_whole();
+    void move_files();
+    void refuse_existing(const std::string & name) const;
+
     std::string                path_;
     std::string                temp_;
+    FolderLock                 lock_; // of temp_: it is no leftover
     bool                       force_;
     std::vector<std::string>   names_;
     std::vector<TemporaryPath> temporary_;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/read_through.h"
 #include "base/sha256.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
@@ -51,6 +52,23 @@ std::string sum_of_texts(const std::string & counts, const std::string & setting
     return sha256_hex(counts + '\n' + settings);
 }
 
+GgufReader open_checkpoint(const std::string & path) {
+    read_through(path);
+    GgufReader file = GgufReader::open(path);
+    if (file.find_str(keys::general_type).value_or("") != kFileType) {
+        throw Error(ErrorKind::format, path + ": is not a checkpoint");
+    }
+    return file;
+}
+
+const GgufTensor & sums_of(const GgufReader & file) {
+    const GgufTensor * sums = file.find_tensor(kSumsTensor);
+    if (!sums || sums->type != GGML_TYPE_I8 || sums->ne[0] != int64_t(kSumLength)) {
+        throw Error(ErrorKind::format, file.path() + ": holds no checksums");
+    }
+    return *sums;
+}
+
 // Rows of the tensor of sums: the texts', then the buffers' in their order.
 void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, const std::string & found,
                const std::string & what) {
@@ -60,7 +78,7 @@ void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, con
 }
 
 // What the counts of any run obey; that they fit the settings is for the trainer to check.
-RunState read_state(const std::string & text, const std::string & path) {
+RunState parse_state(const std::string & text, const std::string & path) {
     const Json counts = parse_json(text, path);
     if (!counts.is_object() || !counts.contains("best") || !counts["best"].is_object()) {
         throw Error(ErrorKind::format, path + ": the state of the run is not an object with the best score in it");
@@ -97,10 +115,19 @@ RunState read_state(const std::string & text, const std::string & path) {
     return state;
 }
 
+RunState read_state(const GgufReader & file) {
+    const std::string counts   = file.get_str(kStateKey);
+    const std::string settings = file.get_str(kSettingsKey);
+    check_sum(file, sums_of(file), 0, sum_of_texts(counts, settings), "the state of the run");
+    RunState state = parse_state(counts, file.path());
+    state.settings = settings;
+    return state;
+}
+
 } // namespace
 
 void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
-                     CheckpointParts parts) {
+                     CheckpointParts parts, const std::function<void()> & before_replacing) {
     const std::string         counts  = dump_json(OrderedJson{
         { "update", state.update },
         { "scored", state.scored },
@@ -128,31 +155,26 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
         sums += sha256_hex(bytes_of(values.data(), size));
     }
     writer.write_tensor(kSumsTensor, sums.data(), sums.size());
-    writer.finish();
+    writer.finish([&](const std::string &) { before_replacing(); });
+}
+
+RunState read_run_state(const std::string & path) {
+    return read_state(open_checkpoint(path));
 }
 
 RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts) {
-    const GgufReader file = GgufReader::open(path);
-    if (file.find_str(keys::general_type).value_or("") != kFileType) {
-        throw Error(ErrorKind::format, path + ": is not a checkpoint");
-    }
+    const GgufReader          file    = open_checkpoint(path);
     const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
     for (const Buffer & buffer : buffers) {
         file.get_tensor(buffer.name, { optimizer.n_flat(buffer.group) });
     }
-    const GgufTensor & sums = file.get_tensor(kSumsTensor, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
-    if (sums.type != GGML_TYPE_I8) {
-        throw Error(ErrorKind::format, path + ": the checksums are of type " + ggml_type_name(sums.type));
-    }
-    const std::string counts   = file.get_str(kStateKey);
-    const std::string settings = file.get_str(kSettingsKey);
-    check_sum(file, sums, 0, sum_of_texts(counts, settings), "the state of the run");
+    file.get_tensor(kSumsTensor, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
+    const RunState     state = read_state(file);
+    const GgufTensor & sums  = sums_of(file);
     for (size_t i = 0; i < buffers.size(); i++) {
         const GgufTensor & tensor = *file.find_tensor(buffers[i].name);
         check_sum(file, sums, i + 1, sha256_hex(bytes_of(tensor.data, tensor.size)), "tensor " + tensor.name);
     }
-    RunState state = read_state(counts, path);
-    state.settings = settings;
     // Nothing is taken over before everything has been checked.
     for (const Buffer & buffer : buffers) {
         optimizer.write(buffer.group, buffer.part, read_f32(file, *file.find_tensor(buffer.name)));

@@ -5,13 +5,17 @@
 
 #include "base/folder_lock.h"
 #include "base/json.h"
+#include "train/replaced_run.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace penelope {
+
+class RunHold;
 
 class RunFolder {
   public:
@@ -20,9 +24,16 @@ class RunFolder {
     // Throws Error for a folder that holds a run already, unless it is to be resumed or replaced, and for one without a run to
     // resume.
     void check(bool resume, bool replace) const;
-    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written. Nobody
-    // else writes there while the lock is held; throws Error when somebody does, and what check() does.
-    [[nodiscard]] FolderLock create(bool resume, bool replace) const;
+    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written. Throws
+    // Error when somebody else is at work there, and what check() does.
+    [[nodiscard]] std::unique_ptr<RunHold> create(bool resume, bool replace) const;
+    // Puts back the run that a new one was to replace when it was killed before its first checkpoint.
+    void recover() const;
+    // The new run has its first checkpoint.
+    void drop_replaced() const noexcept { replaced().remove(); }
+
+    // The last part of its path, however that is spelled.
+    std::string name() const;
 
     std::string config() const { return file("config.toml"); }
     std::string metrics() const { return file("metrics.jsonl"); }
@@ -39,7 +50,7 @@ class RunFolder {
     // last(), previous() and those kept under their numbers, as far as they are there, the newest first; last() always.
     std::vector<std::string> checkpoints() const;
 
-    // Before last() is written anew: what it holds becomes previous().
+    // Before last() is replaced: what it holds becomes previous().
     void keep_previous() const;
     // After it was written: it stays as at(update), and of these the newest n.
     void keep_last(int64_t update, int64_t n) const;
@@ -47,16 +58,42 @@ class RunFolder {
     void return_to(const std::string & checkpoint) const;
 
     void append_metrics(const OrderedJson & line) const;
-    // Drops what was written after this update by a run that was cut off.
-    void cut_metrics(int64_t update) const;
+    // What was appended is on the disk.
+    void sync_metrics() const;
+    // Drops what a run that was cut off wrote after this update, and scores of later validations than that of update `scored`.
+    void cut_metrics(int64_t update, int64_t scored) const;
 
   private:
+    friend class RunHold;
+
+    ReplacedRun                                  replaced() const;
+    void                                         settle_replaced() const noexcept;
+    void                                         remove_unfinished() const;
+    void                                         resolve_links() const;
     bool                                         holds_run() const;
     bool                                         has_checkpoint() const;
     std::vector<std::pair<int64_t, std::string>> kept() const; // at(update) by update, the newest first
     std::string                                  file(const std::string & name) const;
 
     std::string path_;
+};
+
+// While it lives nobody else writes to the folder. When a new run ends before its first checkpoint, the files it began with go
+// and the run it was to replace is back.
+class RunHold {
+  public:
+    RunHold(RunFolder folder, FolderLock lock, bool is_new);
+    ~RunHold();
+    RunHold(const RunHold &)             = delete;
+    RunHold & operator=(const RunHold &) = delete;
+
+    void begins_with(const std::string & file) { first_files_.push_back(file); } // before it is written
+
+  private:
+    RunFolder                folder_;
+    FolderLock               lock_;
+    bool                     is_new_;
+    std::vector<std::string> first_files_;
 };
 
 } // namespace penelope

@@ -65,10 +65,9 @@ uint64_t n_trained(const TrainedModel & model, bool in_adapter) {
     return n;
 }
 
-} // namespace
-
+// The base with the trained weights in F32, as any llama.cpp program loads it; with the wording it answers to by itself.
 void save_backbone(const TrainedModel & model, const std::string & name, const std::string & path,
-                   const std::optional<Wording> & wording) {
+                   const std::optional<Wording> & wording, const GgufWriter::WhenWhole & when_whole = {}) {
     const GgufReader &          base    = model.base();
     const std::set<std::string> trained = trained_names(model);
     GgufWriter                  writer(path, true);
@@ -86,25 +85,16 @@ void save_backbone(const TrainedModel & model, const std::string & name, const s
             trained.count(tensor.name) ? model.optimizer().values(tensor.name) : read_f32(base, tensor);
         writer.write_tensor(tensor.name, values.data(), values.size() * sizeof(float));
     }
-    writer.finish();
+    writer.finish(when_whole);
 }
 
-void save_model(const TrainedModel & model, const SavedTexts & texts, const std::string & path) {
-    const ModelChoice & choice      = model.choice();
-    const bool          has_modules = model.training().format() != nullptr;
-    if (!has_modules && choice.full) {
-        save_backbone(model, texts.name, path, wording_of(model.sidecar()));
-        return;
-    }
-    SidecarConfig sidecar = model.sidecar();
-    if (!texts.base.empty()) {
-        sidecar.base.sample = sample_base(GgufReader::open(texts.base));
-    }
+void save_adapter(const TrainedModel & model, const SavedTexts & texts, SidecarConfig sidecar,
+                  const std::string & path) {
     GgufWriter writer(path, true);
-    if (!has_modules) {
+    if (!model.training().format()) {
         writer.set_str(keys::general_architecture, sidecar.base.architecture);
         writer.set_str(keys::adapter_type, "lora");
-        writer.set_f32(keys::adapter_lora_alpha, choice.lora_alpha);
+        writer.set_f32(keys::adapter_lora_alpha, model.choice().lora_alpha);
         write_wording(writer, wording_of(sidecar));
     } else {
         sidecar.k_default     = uint32_t(texts.k_default);
@@ -116,6 +106,25 @@ void save_model(const TrainedModel & model, const SavedTexts & texts, const std:
     }
     write_identity(writer, texts.name, "adapter", sidecar.base.name, n_trained(model, true));
     write_adapter_tensors(writer, model);
+}
+
+} // namespace
+
+void save_model(const TrainedModel & model, const SavedTexts & texts, const std::string & path) {
+    if (!model.training().format() && model.choice().full) {
+        save_backbone(model, texts.name, path, wording_of(model.sidecar()));
+    } else {
+        save_adapter(model, texts, model.sidecar(), path);
+    }
+}
+
+void save_sidecar_and_backbone(const TrainedModel & model, const SavedTexts & texts, const std::string & path,
+                               const std::string & backbone) {
+    save_backbone(model, texts.name, backbone, std::nullopt, [&](const std::string & written) {
+        SidecarConfig sidecar = model.sidecar();
+        sidecar.base.sample   = sample_base(GgufReader::open(written));
+        save_adapter(model, texts, std::move(sidecar), path);
+    });
 }
 
 } // namespace penelope

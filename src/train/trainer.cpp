@@ -8,7 +8,6 @@
 #include "train/share_state.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 namespace penelope {
@@ -131,33 +130,30 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
     } else {
         share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
         save_last();
+        if (ranks_.is_first()) {
+            folder_.drop_replaced();
+        }
     }
-    TrainOutcome stopped;
-    stopped.interrupted = true;
+    bool is_through = false;
     try {
-        while (true) {
-            if (validator_ && is_due(settings_.eval_every) && state_.scored < state_.update) {
-                validate(events);
-            }
-            if (is_due(settings_.save_every)) {
-                save_last();
-            }
-            if (state_.update == settings_.n_updates) {
-                return finish(events);
-            }
-            if (train_once(state_.update + 1, events)) {
-                break;
-            }
+        is_through = train_to_end(events);
+        if (is_through) {
+            return finish(events);
         }
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
         }
+        ranks_.meet();
     }
-    save_last();
-    stopped.update    = state_.update;
-    stopped.best      = state_.best;
-    stopped.k_default = settings_.depth;
+    if (!is_through) { // else the end is saved, and the weights may be the best ones by now
+        save_last();
+    }
+    TrainOutcome stopped;
+    stopped.interrupted = true;
+    stopped.update      = state_.update;
+    stopped.best        = state_.best;
+    stopped.k_default   = settings_.depth;
     if (state_.update > 0) {
         stopped.model_path = folder_.model();
         together(ranks_, [&] {
@@ -167,6 +163,24 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
         });
     }
     return stopped;
+}
+
+// False when a rank was asked to stop.
+bool Trainer::train_to_end(const TrainEvents & events) {
+    while (true) {
+        if (validator_ && is_due(settings_.eval_every) && state_.scored < state_.update) {
+            validate(events);
+        }
+        if (is_due(settings_.save_every)) {
+            save_last();
+        }
+        if (state_.update == settings_.n_updates) {
+            return true;
+        }
+        if (train_once(state_.update + 1, events)) {
+            return false;
+        }
+    }
 }
 
 // After this update, every so many and at the end.
@@ -183,13 +197,7 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
     outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
-        together(ranks_, [&] {
-            if (ranks_.is_first()) {
-                // Of a run that was taken back to an older checkpoint the best state may be from the time after it.
-                state_.best = load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights).best;
-            }
-        });
-        share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
+        const int64_t    best_update = take_best();
         std::vector<int> depths(size_t(outcome.k_default) + 1);
         std::iota(depths.begin(), depths.end(), 0);
         ValidationOptions all = settings_.validation;
@@ -206,7 +214,7 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
                       { { "n", whole.n_examples() },
                         { "exact", outcome.exact },
                         { "best_K", outcome.k_default },
-                        { "update", state_.best.update } } } };
+                        { "update", best_update } } } };
     }
     together(ranks_, [&] {
         if (ranks_.is_first()) {
@@ -225,16 +233,16 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
 // The weights as they are now.
 void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & results) {
     SavedTexts texts;
-    texts.name = settings_.name.empty() ? std::filesystem::path(settings_.out).filename().string() : settings_.name;
+    texts.name          = settings_.name.empty() ? folder_.name() : settings_.name;
     texts.train_config  = state_.settings;
     texts.eval_results  = dump_json(results);
     texts.k_default     = outcome.k_default;
     texts.visible_steps = outcome.visible_steps;
     if (settings_.model.full && model_->training().format()) {
-        save_backbone(*model_, texts.name, folder_.backbone());
-        texts.base = folder_.backbone();
+        save_sidecar_and_backbone(*model_, texts, folder_.model(), folder_.backbone());
+    } else {
+        save_model(*model_, texts, folder_.model());
     }
-    save_model(*model_, texts, folder_.model());
 }
 
 } // namespace penelope

@@ -91,11 +91,13 @@ class Trainer {
   private:
     Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const;
     Minibatch    own_share(const Minibatch & batch) const;
+    bool         train_to_end(const TrainEvents & events);
     bool         train_once(int64_t update, const TrainEvents & events);
     void         validate(const TrainEvents & events);
     void         save_last();
     void         save_best();
-    RunState     load_last();
+    RunState     load_last(const std::string & settings);
+    int64_t      take_best();
     void         check_same_settings();
     void         lay_out_stages();
     void         resume();
@@ -118,6 +120,7 @@ class Trainer {
     std::unique_ptr<StepGraphs>   graphs_;
     std::unique_ptr<Validator>    validator_;
     RunState                      state_;
+    int64_t                       saved_update_ = -1, saved_scored_ = -1; // of state_, in the last checkpoint
     size_t                        n_dropped_ = 0;
     double                        mean_ms_   = 0; // of an update, recent ones weighing most
 };

@@ -29,14 +29,38 @@ void Trainer::lay_out_stages() {
     curriculum_ = std::move(curriculum);
 }
 
+namespace {
+
+bool contains(const std::vector<std::string> & keys, const char * key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+// The settings that must be as they were for a run to go on. Its length may grow, and the number of ranks change.
+std::vector<std::string> forbidden_changes(const std::string & now, const std::string & then) {
+    std::vector<std::string> different = different_settings(now, then);
+    for (const char * key : { kRanksKey, kLengthKey }) {
+        different.erase(std::remove(different.begin(), different.end(), key), different.end());
+    }
+    return different;
+}
+
+} // namespace
+
+// Nothing when that is what the last checkpoint holds: the one before it would be lost for a copy.
 void Trainer::save_last() {
+    if (saved_update_ == state_.update && saved_scored_ == state_.scored) {
+        return;
+    }
     together(ranks_, [&] {
         if (ranks_.is_first()) {
-            folder_.keep_previous();
-            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments);
+            folder_.sync_metrics();
+            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments,
+                            [&] { folder_.keep_previous(); });
             folder_.keep_last(state_.update, settings_.n_kept);
         }
     });
+    saved_update_ = state_.update;
+    saved_scored_ = state_.scored;
 }
 
 void Trainer::save_best() {
@@ -47,13 +71,40 @@ void Trainer::save_best() {
     });
 }
 
-// The newest checkpoint that is whole.
-RunState Trainer::load_last() {
+// Takes the weights of the best validation and gives the update they are from; the last ones stay where that file is damaged or
+// gone. Of a run that was taken back to an older checkpoint the best state may be from the time after it.
+int64_t Trainer::take_best() {
+    together(ranks_, [&] {
+        if (!ranks_.is_first()) {
+            return;
+        }
+        try {
+            state_.best = load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights).best;
+        } catch (const Error & error) {
+            if (error.kind != ErrorKind::format && error.kind != ErrorKind::not_found) {
+                throw;
+            }
+            log_warning(error.message() + "; the model gets the weights of the last update");
+            state_.best.update = state_.update;
+        }
+    });
+    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
+    return state_.best.update;
+}
+
+// The newest checkpoint that is whole. Throws Error(usage) when the run was started with other settings: then its weights may
+// have other shapes too.
+RunState Trainer::load_last(const std::string & settings) {
     const std::vector<std::string> files = folder_.checkpoints();
     std::vector<std::string>       damaged; // and what is wrong with each
     while (true) {
         const std::string & file = files[damaged.size()];
         try {
+            const std::vector<std::string> changed = forbidden_changes(settings, read_run_state(file).settings);
+            if (!changed.empty()) {
+                refuse_settings(changed, settings_, "--resume: the run was started",
+                                "give the same flags and files, or start a new run with another --out");
+            }
             RunState state = load_checkpoint(file, model_->optimizer(), CheckpointParts::weights_and_moments);
             if (!damaged.empty()) {
                 log_warning(join(damaged, "; ") + "; going on from the checkpoint before it, " + file +
@@ -92,6 +143,8 @@ void Trainer::resume() {
     });
     share_state(ranks_, state_);
     share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights_and_moments);
+    saved_update_ = state_.update;
+    saved_scored_ = state_.scored;
     together(ranks_, [&] {
         settings_.n_staged =
             json_find<int64_t>(parse_json(state_.settings, "settings"), kStagesKey, "settings").value_or(0);
@@ -105,28 +158,15 @@ void Trainer::resume() {
 }
 
 void Trainer::continue_from(const std::string & settings) {
-    state_                             = load_last();
-    const std::string        where     = folder_.last();
-    const Json               then      = parse_json(state_.settings, where);
-    std::vector<std::string> different = different_settings(settings, state_.settings);
-    const auto               forgive   = [&](const char * key) {
-        const auto found  = std::find(different.begin(), different.end(), key);
-        const bool is_one = found != different.end();
-        if (is_one) {
-            different.erase(found);
-        }
-        return is_one;
-    };
-    if (forgive(kRanksKey)) {
+    state_                                   = load_last(settings);
+    const std::string              where     = folder_.last();
+    const Json                     then      = parse_json(state_.settings, where);
+    const std::vector<std::string> different = different_settings(settings, state_.settings);
+    if (contains(different, kRanksKey)) {
         log_warning("the run goes on with " + std::to_string(ranks_.size()) +
                     " ranks; before it had another number, and sums are now rounded otherwise");
     }
-    const bool    other_length = forgive("updates");
-    const int64_t n_before     = json_get<int64_t>(then, "updates", where);
-    if (!different.empty()) {
-        refuse_settings(different, settings_, "--resume: the run was started",
-                        "give the same flags and files, or start a new run with another --out");
-    }
+    const int64_t n_before = json_get<int64_t>(then, kLengthKey, where);
     if (settings_.n_updates < n_before) {
         throw Error(ErrorKind::usage,
                     "--updates " + std::to_string(settings_.n_updates) + ": the run was made for " +
@@ -137,19 +177,19 @@ void Trainer::continue_from(const std::string & settings) {
         throw Error(ErrorKind::format, where + ": is from update " + std::to_string(state_.update) + " of a run of " +
                                            std::to_string(settings_.n_updates));
     }
-    OrderedJson   now      = OrderedJson::parse(settings);
+    OrderedJson   now      = parse_ordered_json(settings, where);
     const int64_t n_staged = json_find<int64_t>(then, kStagesKey, where).value_or(n_before);
     if (n_staged != settings_.n_updates) {
         now[kStagesKey] = n_staged;
     }
     state_.settings = dump_json(now);
-    if (other_length) {
+    folder_.cut_metrics(state_.update, state_.scored);
+    if (contains(different, kLengthKey)) {
         // For the next --resume, which may come without the flag.
         write_file(folder_.config(), settings_toml(settings_), true);
         log_info("the run was made for " + std::to_string(n_before) + " updates and goes on to " +
                  std::to_string(settings_.n_updates));
     }
-    folder_.cut_metrics(state_.update);
 }
 
 } // namespace penelope

@@ -198,6 +198,82 @@ class Faults(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, f"{where}: {done.stderr}")
                 self.assertEqual((out / "model.gguf").read_bytes(), expected, where)
 
+    def test_a_run_that_is_replaced_is_whole_until_the_new_one_can_go_on(self):
+        out = self.root / "replaced"
+        args = ("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--batch", 2, "--eval-limit", 2, "-n", 4, "-q")
+        done = run(*args, "--updates", 2, "--name", "first", "--keep", 1)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        before = contents(out)
+        replace = (*args, "--updates", 3, "--name", "second", "--force")
+        shutil.copytree(out, self.root / "first")
+
+        def prepare():
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(self.root / "first", out)
+
+        prepare()
+        self.assertEqual(run(*replace).returncode, 0)
+        expected = (out / "model.gguf").read_bytes()
+        n_kept = 0
+        for kind in ("write", "fsync", "rename"):
+            # The first calls are those before the new run has a checkpoint.
+            for n in range(1, 1000) if ALL else range(1, 7):
+                prepare()
+                done, failed = self.run_failing(kind, n, *replace)
+                if not failed:
+                    break
+                where = f"train --force: {kind} number {n}"
+                self.check_message(done, where)
+                if contents(out) == before:
+                    self.assertEqual(done.returncode, 1, where)
+                    n_kept += 1
+                    continue
+                if done.returncode != 0:
+                    done = run("train", "--resume", "--out", out, "-q")
+                self.assertEqual(done.returncode, 0, f"{where}: {done.stderr}")
+                self.assertEqual((out / "model.gguf").read_bytes(), expected, where)
+        self.assertGreater(n_kept, 3)
+
+    def test_a_checkpoint_that_the_disk_does_not_give_back_gives_way_to_the_one_before(self):
+        out = self.root / "unreadable"
+        done = run("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--updates", 3, "--save-every", 1, "--batch", 2,
+                   "--eval-limit", 2, "-n", 4, "-q")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        resume = ("train", "--resume", "--out", out)
+        done = [self.run_failing("read", n, *resume)[0] for n in range(1, self.count("read", lambda: None, resume) + 1)]
+        self.assertEqual([one.returncode for one in done if one.returncode not in (0, 1)], [])
+        self.assertRegex("".join(one.stderr for one in done), r"warning: .*last\.gguf: cannot be read after 0 bytes: .*; going on from the checkpoint before it")
+
+    def test_a_failed_fsync_is_never_a_success(self):
+        """Those of directories too, which bring the names of files to the disk."""
+        out = self.root / "synced"
+        for args in (("convert", GOLDEN / "last" / "model", "-o", out / "base.gguf"),
+                     ("export", self.model.sidecar, "-m", self.model.base, "--as", "penelope", "-o", out / "new"),
+                     ("export", self.model.sidecar, "-m", self.model.base, "--as", "penelope", "-o", out)):
+            def prepare():
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
+            n_calls = self.count("fsync", prepare, args)
+            self.assertGreater(n_calls, 1)
+            for n in range(1, n_calls + 1):
+                prepare()
+                done, _ = self.run_failing("fsync", n, *args)
+                self.assertEqual(done.returncode, 1, f"{args}: fsync number {n}")
+                self.assertEqual(contents(out), {}, f"{args}: fsync number {n}")
+
+    def test_what_killed_processes_left_goes_with_the_next_output(self):
+        out = self.root / "littered"
+        for args in (("convert", GOLDEN / "last" / "model", "-o", out / "base.gguf"),
+                     ("quantize", self.model.base, out / "q.gguf", "Q8_0"),
+                     ("export", self.model.sidecar, "-m", self.model.base, "--as", "penelope", "-o", out / "new")):
+            shutil.rmtree(out, ignore_errors=True)
+            (out / ".penelope-1-0.tmp").mkdir(parents=True)
+            (out / ".penelope-1-0.tmp" / "config.json").write_text("half")
+            (out / ".penelope-1-1.tmp").write_text("half")
+            done = run(*args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -196,6 +197,24 @@ class Ranks(unittest.TestCase):
         self.assertEqual(len(errors_in(done.stderr)), 1, done.stderr)
         self.assertIn("is the disk full?", done.stderr)
 
+    def test_ctrl_c_in_a_validation_and_a_checkpoint_that_cannot_be_written_end_all(self):
+        # One validation, longer than the rest of the test.
+        started = start_ranks(2, *self.arguments("both", "-m", self.base, "--method", "cot", "--updates", 2, "--eval-every", 1, "--save-every", 0),
+                              "-n", 200, "--eval-limit", 0, "--data", self.large_data())
+        self.wait_for_update(started, "both", 1)
+        ranks = self.ranks_of(started)
+        resource.prlimit(min(ranks), resource.RLIMIT_FSIZE, (1000, 1000))
+        for rank in ranks:
+            os.kill(rank, signal.SIGINT)
+        try:
+            _, err = started.communicate(timeout=30)
+        finally:
+            started.kill()
+        self.assertEqual(started.returncode, 1, err)
+        self.assertEqual(len(errors_in(err)), 1, err)
+        self.assertIn("last.gguf", errors_in(err)[0])
+        self.assertNotIn("valid_loss", (self.root / "both" / "metrics.jsonl").read_text())
+
     def test_a_killed_rank_ends_all_and_the_run_can_go_on(self):
         started = start_ranks(2, *self.method("killed", "cot", "--save-every", 2, "--updates", 2000, "--log-every", 1))
         self.wait_for_update(started, "killed", 5)
@@ -216,12 +235,20 @@ class Ranks(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
+    def large_data(self):
+        made = run("data", "listops", "--out", self.root / "large", "--train", 60, "--valid", 2000, "--test", 10, "--depth", "1-2", "--test-depth", "1-2")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return self.root / "large"
+
     @staticmethod
-    def kill_rank(started, number):
-        """Sends a signal to the last rank."""
+    def ranks_of(started):
+        """Their process ids, the first rank's first."""
         children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-        ranks = [int(pid) for pid in children if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "penelope"]
-        os.kill(max(ranks), number)
+        return sorted(int(pid) for pid in children if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "penelope")
+
+    def kill_rank(self, started, number):
+        """Sends a signal to the last rank."""
+        os.kill(self.ranks_of(started)[-1], number)
 
 
 def skip(reason):

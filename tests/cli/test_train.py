@@ -369,6 +369,84 @@ class Resuming(Trained):
         self.assertNotIn("sha256", done.stderr)
 
 
+    def test_settings_that_change_the_shapes_are_named_too(self):
+        self.expected("penelope")
+        for flag, value in (("--lora-rank", 5), ("--memory", 5), ("--kv-type", "f16")):
+            done = self.train("--resume", flag, value, out="straight/penelope")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertRegex(done.stderr, rf"error: --resume: .* with another .*{flag}")
+        self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch", 2, "--kv-type", "f16", out="half")
+        done = self.train("--resume", "--kv-type", "f32", out="half")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("another --kv-type", done.stderr)
+
+    def test_a_best_checkpoint_that_is_damaged_or_gone_does_not_keep_the_run_from_its_end(self):
+        self.train_ok(*self.latent("penelope", "--updates", 4, "--eval-every", 1), out="no-best")
+        best = self.root / "no-best" / "checkpoint" / "best.gguf"
+        best.write_bytes(best.read_bytes()[:-100])
+        for _ in range(2):
+            done = self.train("--resume", out="no-best")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"warning: .*best\.gguf.*; the model gets the weights of the last update")
+            best.unlink(missing_ok=True)
+
+    def test_a_run_that_is_interrupted_in_its_last_evaluation_keeps_its_last_weights(self):
+        data = self.root / "many"
+        made = run("data", "listops", "--out", data, "--train", 20, "--valid", 300, "--test", 10, "--depth", "1-2", "--test-depth", "1-2")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 0, "--eval-every", 1,
+                 "--eval-limit", 2, "-n", 64, "--name", "same")
+        straight, stopped = self.root / "last" / "straight", self.root / "last" / "stopped"
+        self.assertEqual(run(*flags, "--out", straight).returncode, 0)
+        self.assertFalse([line["best"] for line in self.metrics(straight) if "best" in line][-1], "the last weights are not the best ones")
+        process = subprocess.Popen([BIN, *map(str, flags), "--out", stopped], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not (stopped / "metrics.jsonl").exists() or (stopped / "metrics.jsonl").read_text().count("valid_loss") < 4:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate()[1]
+        self.assertEqual(process.returncode, 130, error)
+        for out in (straight, stopped):
+            done = run("train", "--resume", "--updates", 5, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        losses = [[line["loss"] for line in self.metrics(out) if "loss" in line] for out in (straight, stopped)]
+        self.assertEqual(losses[1], losses[0])
+
+    def test_going_back_leaves_the_other_checkpoints_alone(self):
+        page = (TESTS.parent / "docs" / "training.md").read_text()
+        self.assertIn("ln -f checkpoint/update-4.gguf checkpoint/last.gguf", page)
+        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep", 3), out="back/start")
+        for flags in ("-f", "-sfr"):
+            folder = self.root / "back" / flags
+            shutil.copytree(self.root / "back" / "start", folder)
+            checkpoints = folder / "checkpoint"
+            os.link(checkpoints / "update-6.gguf", checkpoints / "same")  # as the run left it
+            os.replace(checkpoints / "same", checkpoints / "last.gguf")
+            kept = {update: (checkpoints / f"update-{update}.gguf").read_bytes() for update in (4, 6)}
+            subprocess.run(["ln", flags, "checkpoint/update-4.gguf", "checkpoint/last.gguf"], cwd=folder, check=True)
+            process = subprocess.Popen([BIN, "train", "--resume", "--log-every", "1", "--out", folder], env=clean_environment(), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            while "update 5/" not in process.stderr.readline():
+                pass
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            self.assertEqual((checkpoints / "update-4.gguf").read_bytes(), kept[4])
+            self.train_ok("--resume", out=folder)
+            self.assertEqual((checkpoints / "update-4.gguf").read_bytes(), kept[4])
+            self.assertEqual([path.name for path in checkpoints.iterdir() if path.is_symlink()], [])
+            self.assertEqual([line["update"] for line in self.metrics(folder) if "loss" in line], list(range(1, 7)))
+
+    def test_a_longer_run_under_all_weights_keeps_backbone_and_sidecar_together(self):
+        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 2, "--depth", 2, "--batch", 2, "--rates", "1e-2,1e-2", out="pair")
+        folder = self.root / "pair"
+        (folder / "model.gguf").unlink()
+        (folder / "model.gguf").mkdir()  # the second of the two cannot be written
+        before = (folder / "backbone.gguf").read_bytes()
+        done = self.train("--resume", "--updates", 4, out="pair")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual((folder / "backbone.gguf").read_bytes(), before)
+
+
 class Documented(Trained):
     def test_every_field_of_the_metrics_is_on_the_page(self):
         page = (TESTS.parent / "docs" / "training.md").read_text()
@@ -454,6 +532,27 @@ class Habits(Trained):
         done = run("train", "--resume", "--out", self.root / "here", cwd="/")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_the_model_is_called_as_the_folder_however_that_is_spelled(self):
+        for out in ("spelled", "spelled/", "spelled/."):
+            done = run("train", "-m", self.base, "--method", "cot", "--updates", 1, "--batch", 2, "-n", 2, "--eval-limit", 2, "--force", "--data", "data",
+                       "--out", out, cwd=self.root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            info = json.loads(run("info", self.root / "spelled" / "model.gguf", "--json").stdout)
+            self.assertEqual(info["metadata"]["general.name"], "spelled")
+
+    def test_texts_of_any_kind_are_the_same_when_the_run_goes_on(self):
+        for i, template in enumerate(("\n{question}\n", "'''{question}\n'''\n", "x = 0.12345678901234567890\n{question}\nrate = 0.10000000000000000555\n",
+                                      '\"\"\"{question}\n\"\"\" it\'s', "{question}\\\r\n\t\u2028")):
+            out = f"texts/{i}"
+            self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch", 1, "--task", "generic", "--prompt-template", template, out=out)
+            done = run("train", "--resume", "--out", self.root / out)
+            self.assertEqual(done.returncode, 0, (template, done.stderr))
+
+    def test_a_run_that_was_to_spare_memory_goes_on_sparing_it(self):
+        self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch", 1, "--low-memory", out="sparing")
+        self.assertIn("low-memory = true\n", (self.root / "sparing" / "config.toml").read_text())
+        self.assertEqual(run("train", "--resume", "--updates", 2, "--out", self.root / "sparing").returncode, 0)
+
     def test_the_live_line_fits_a_narrow_terminal(self):
         with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch", 2, "--log-every", 1000, "--eval-every", 0, out="narrow"), columns=50) as terminal:
             seen = terminal.expect("update 5/.*update 20/").group(0)
@@ -498,6 +597,21 @@ class Refusals(Trained):
         self.refused("-m", self.base, "--method", "cot", "--max-length", 60, "--force", out="cot", code=2)
         self.assertEqual(self.lora.read_bytes(), kept)
 
+    def test_a_new_backbone_that_is_refused_leaves_the_run_it_would_replace(self):
+        shutil.copytree(self.root / "base", self.root / "standing")
+        before = {path: path.read_bytes() for path in (self.root / "standing").rglob("*") if path.is_file()}
+        self.refused("--init-random", self.root / "shape.toml", "--full", "--method", "cot", "--max-length", 60, "--force", out="standing", code=2)
+        self.assertEqual({path: path.read_bytes() for path in (self.root / "standing").rglob("*") if path.is_file()}, before)
+
+    def test_a_path_that_config_toml_cannot_name_is_refused_at_the_start(self):
+        data = os.path.join(os.fsencode(self.root), b"lat\xeen")
+        shutil.copytree(os.fsencode(self.root / "data"), data)
+        args = [BIN, "train", "-m", self.base, "--method", "cot", "--out", self.root / "unnamed", "--updates", "1", "--data", data]
+        done = subprocess.run(args, env=clean_environment(), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"error: --data .*lat\\xEEn': its path is not UTF-8\nhint: rename it")
+        self.assertFalse((self.root / "unnamed").exists())
+
     def test_examples_that_do_not_fit_are_refused_or_left_out_on_request(self):
         self.assertIn("--skip-long", self.refused("-m", self.base, "--method", "cot", "--max-length", 60, code=2))
         done = self.train(*self.latent("penelope", "--max-length", 70, "--skip-long", "--dry-run", "--json"), out="short")
@@ -517,6 +631,12 @@ class Refusals(Trained):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"update \d+: the (loss|gradient) is not finite")
         self.assertTrue((self.root / "diverged" / "checkpoint" / "last.gguf").is_file())
+
+    def test_a_run_that_diverges_keeps_the_checkpoint_before_the_last(self):
+        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch", 2, "--rates", "1e30", "--clip", 0, "--save-every", 1, out="diverged-twice")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        last, previous = [(self.root / "diverged-twice" / "checkpoint" / f"{name}.gguf").stat().st_ino for name in ("last", "previous")]
+        self.assertNotEqual(last, previous)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Lets the n-th call of one kind fail, for tests that look at what a program does then. Loaded with LD_PRELOAD; Linux only.
 //
-//     FAIL_CALL=write  which calls are counted: write (to files), fsync, rename (and link), mmap (of files), malloc (of FAIL_SIZE
-//                      bytes or more, 0 unless given)
+//     FAIL_CALL=write  which calls are counted: write (to files), fsync, rename (and link), mmap (of files), read and malloc (of
+//                      FAIL_SIZE bytes or more, 0 unless given)
 //     FAIL_NTH=3       the third of them fails: no space left, an error of the disk, no memory
 //     FAIL_MARK=FILE   is created when that has happened, so that a caller knows when n was larger than the number of calls
 #define _GNU_SOURCE
@@ -52,6 +52,14 @@ ssize_t write(int fd, const void * data, size_t size) {
         return -1;
     }
     return syscall(SYS_write, fd, data, size);
+}
+
+ssize_t read(int fd, void * data, size_t size) {
+    if (call && size >= least_size && fails("read")) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_read, fd, data, size);
 }
 
 ssize_t writev(int fd, const struct iovec * parts, int n) {

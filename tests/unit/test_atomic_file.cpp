@@ -1,9 +1,9 @@
 // Files that appear whole or not at all.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
+#include "base/temporary_name.h"
 #include "support/errors.h"
 #include "support/temp_dir.h"
 
@@ -251,10 +251,10 @@ TEST_CASE("a mapped file shows its bytes, before and after its pages are dropped
 
 TEST_CASE("leftovers of the dead are removed, what is being written stays") {
     const TempDir dir;
+    AtomicFile    file(dir.file("a"), false);
+    file.write("whole");
     dir.write(".penelope-1-0.tmp", "half");
     dir.write("mine.tmp", "kept");
-    AtomicFile file(dir.file("a"), false);
-    file.write("whole");
     penelope::remove_leftovers(dir.path().string());
     CHECK(!std::filesystem::exists(dir.file(".penelope-1-0.tmp")));
     CHECK(std::filesystem::exists(dir.file("mine.tmp")));

@@ -1,5 +1,4 @@
 // A checkpoint gives back every bit, refuses what does not fit, and never leaves half a file.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/cpu.h"
 #include "support/errors.h"
 #include "support/temp_dir.h"
@@ -8,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 
 using namespace penelope;
@@ -149,10 +151,10 @@ TEST_CASE("counts that cannot be are refused, whatever their checksum says") {
 }
 
 TEST_CASE("two checkpoints are kept, and the older takes the place of a damaged one") {
-    const TempDir    dir;
-    const RunFolder  run(dir.file("run"));
-    const FolderLock lock = run.create(false, false);
-    const auto       save = [&](const char * text) {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    const auto      hold = run.create(false, false);
+    const auto      save = [&](const char * text) {
         run.keep_previous();
         dir.write("run/new", text);
         std::filesystem::rename(dir.file("run/new"), run.last());
@@ -175,8 +177,8 @@ TEST_CASE("a second writer is kept out of a run folder, and no longer than neede
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
     {
-        const FolderLock lock = run.create(false, false);
-        CHECK(contains(error_of([&] { FolderLock second = run.create(false, false); }).message(), "another process"));
+        const auto hold = run.create(false, false);
+        CHECK(contains(error_of([&] { const auto second = run.create(false, false); }).message(), "another process"));
     }
     CHECK_NOTHROW(FolderLock(dir.file("run")));
 }
@@ -184,30 +186,181 @@ TEST_CASE("a second writer is kept out of a run folder, and no longer than neede
 TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
-    { const FolderLock lock = run.create(false, false); }
+    { const auto hold = run.create(false, false); }
     dir.write("run/config.toml", "seed = 1\n");
     dir.write("run/notes.txt", "mine");
     dir.write("run/checkpoint/.penelope-1-0.tmp", "half");
     CHECK(contains(error_of([&] { run.check(false, false); }).hint, "--resume"));
     CHECK(error_of([&] { run.check(true, false); }).kind == ErrorKind::not_found);
     run.check(false, true);
-    const FolderLock lock = run.create(false, true);
+    const auto hold = run.create(false, true);
     CHECK(!std::filesystem::exists(run.config()));
     CHECK(std::filesystem::exists(dir.file("run/notes.txt")));
     CHECK(!std::filesystem::exists(dir.file("run/checkpoint/.penelope-1-0.tmp")));
 }
 
 TEST_CASE("metrics after the checkpoint are dropped, a half line too") {
-    const TempDir    dir;
-    const RunFolder  run(dir.file("run"));
-    const FolderLock lock = run.create(false, false);
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    const auto      hold = run.create(false, false);
     for (int update = 1; update <= 5; update++) {
         run.append_metrics({ { "update", update }, { "loss", 1.0 / update } });
     }
     run.append_metrics({ { "update", 3 }, { "k_default", 2 } });
     const std::string all = test::read_bytes(run.metrics());
     dir.write("run/metrics.jsonl", all + "{\"update\":2,\"lo");
-    run.cut_metrics(3);
+    run.cut_metrics(3, 0);
     CHECK(test::read_bytes(run.metrics()) ==
           "{\"update\":1,\"loss\":1.0}\n{\"update\":2,\"loss\":0.5}\n{\"update\":3,\"loss\":0.3333333333333333}\n");
+}
+
+TEST_CASE("scores later than the last one the checkpoint knows are dropped, for they are written again") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    const auto      hold = run.create(false, false);
+    for (int update = 1; update <= 4; update++) {
+        run.append_metrics({ { "update", update }, { "loss", 0.5 } });
+        if (update % 2 == 0) {
+            run.append_metrics({ { "update", update }, { "valid_loss", 0.5 } });
+        }
+    }
+    run.cut_metrics(4, 2);
+    CHECK(test::read_bytes(run.metrics()) == "{\"update\":1,\"loss\":0.5}\n{\"update\":2,\"loss\":0.5}\n"
+                                             "{\"update\":2,\"valid_loss\":0.5}\n"
+                                             "{\"update\":3,\"loss\":0.5}\n{\"update\":4,\"loss\":0.5}\n");
+}
+
+TEST_CASE("metrics that cannot be read are not emptied, and none are made of nothing") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    const auto      hold = run.create(false, false);
+    run.cut_metrics(3, 3);
+    CHECK(!run.has(run.metrics()));
+    CHECK_NOTHROW(run.sync_metrics());
+    std::filesystem::create_directory(run.metrics());
+    CHECK(contains(error_of([&] { run.cut_metrics(3, 3); }).message(), "cannot be read"));
+}
+
+TEST_CASE("a checkpoint that cannot be written leaves both that were there") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    const auto      hold = run.create(false, false);
+    Optimizer       optimizer(cpu(), kGroups);
+    const auto      save = [&](int64_t update) {
+        RunState state;
+        state.update = update;
+        save_checkpoint(run.last(), state, optimizer, CheckpointParts::weights, [&] { run.keep_previous(); });
+    };
+    save(1);
+    save(2);
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit     small   = before;
+    small.rlim_cur     = 1000;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    CHECK_THROWS_AS(save(3), Error);
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK(read_run_state(run.last()).update == 2);
+    CHECK(read_run_state(run.previous()).update == 1);
+    save(3);
+    CHECK(read_run_state(run.previous()).update == 2);
+}
+
+TEST_CASE("a run is told apart by its settings, whatever the shapes of its weights") {
+    const TempDir dir;
+    Optimizer     optimizer(cpu(), kGroups);
+    RunState      state;
+    state.update   = 3;
+    state.settings = "{\"seed\":1}";
+    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights_and_moments);
+    CHECK(read_run_state(dir.file("last.gguf")).settings == state.settings);
+    std::string bad                 = test::read_bytes(dir.file("last.gguf"));
+    bad[bad.find("\"seed\":1") + 7] = '2';
+    dir.write("last.gguf", bad);
+    CHECK(contains(error_of([&] { read_run_state(dir.file("last.gguf")); }).message(), "is damaged"));
+}
+
+TEST_CASE("a checkpoint that was put in place as a link becomes a file, and what it leads to is left alone") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    { const auto hold = run.create(false, false); }
+    dir.write("run/checkpoint/update-4.gguf", "4");
+    dir.write("run/checkpoint/update-6.gguf.new", "of a killed run");
+    std::filesystem::create_symlink("update-4.gguf", run.last());
+    const auto hold = run.create(true, false);
+    CHECK(!std::filesystem::is_symlink(run.last()));
+    run.keep_previous();
+    dir.write("run/new", "5");
+    std::filesystem::rename(dir.file("run/new"), run.last());
+    run.keep_last(5, 2);
+    CHECK(test::read_bytes(run.last()) == "5");
+    for (const std::string & path : { run.previous(), run.at(4) }) {
+        CHECK(!std::filesystem::is_symlink(path));
+        CHECK(test::read_bytes(path) == "4");
+    }
+    CHECK(std::distance(std::filesystem::directory_iterator(dir.file("run/checkpoint")), {}) == 4);
+}
+
+TEST_CASE("a run that is replaced is there again unless the new one gets to its first checkpoint") {
+    const TempDir   dir;
+    const RunFolder run(dir.file("run"));
+    { const auto hold = run.create(false, false); }
+    const auto write_run = [&](const std::string & text) {
+        for (const char * name : { "config.toml", "metrics.jsonl", "model.gguf", "checkpoint/best.gguf",
+                                   "checkpoint/update-2.gguf", "checkpoint/last.gguf" }) {
+            dir.write(std::string("run/") + name, text);
+        }
+    };
+    const auto is_whole = [&](const std::string & text) {
+        return test::read_bytes(run.config()) == text && test::read_bytes(run.metrics()) == text &&
+               test::read_bytes(run.model()) == text && test::read_bytes(run.best()) == text &&
+               test::read_bytes(run.at(2)) == text && test::read_bytes(run.last()) == text;
+    };
+    const auto n_files = [&] {
+        return std::distance(std::filesystem::recursive_directory_iterator(dir.file("run")), {});
+    };
+    write_run("old");
+    const auto n_before = n_files();
+    {
+        const auto hold = run.create(false, true);
+        CHECK(!run.has(run.config()));
+        CHECK(!run.has(run.last()));
+        hold->begins_with(run.config());
+        hold->begins_with(run.base());
+        dir.write("run/config.toml", "new");
+        dir.write("run/base.gguf", "new");
+    }
+    CHECK(is_whole("old"));
+    CHECK(n_files() == n_before);
+
+    // Killed: nobody is there to put it back, and some of it may not have been moved yet.
+    std::filesystem::create_directory(dir.file("run/checkpoint/.replaced"));
+    std::filesystem::rename(run.last(), dir.file("run/checkpoint/.replaced/last.gguf"));
+    run.recover();
+    CHECK(is_whole("old"));
+    std::filesystem::create_directory(dir.file("run/.replaced"));
+    std::filesystem::create_directory(dir.file("run/checkpoint/.replaced"));
+    std::filesystem::rename(run.last(), dir.file("run/checkpoint/.replaced/last.gguf"));
+    std::filesystem::rename(run.config(), dir.file("run/.replaced/config.toml"));
+    dir.write("run/config.toml", "new");
+    { const auto hold = run.create(true, false); }
+    CHECK(is_whole("old"));
+    CHECK(n_files() == n_before);
+
+    {
+        const auto hold = run.create(false, true);
+        write_run("new");
+        run.drop_replaced();
+    }
+    CHECK(is_whole("new"));
+    CHECK(n_files() == n_before);
+}
+
+TEST_CASE("a run is called as its folder is, however that is spelled") {
+    for (const char * path : { "runs/a", "runs/a/", "runs/a/.", "runs/b/../a//" }) {
+        CHECK(RunFolder(path).name() == "a");
+    }
+    CHECK(RunFolder(".").name() == std::filesystem::current_path().filename().string());
 }

@@ -1,0 +1,13 @@
+// Brings to the disk what the system still holds in memory. Both give errno, 0 when everything is there.
+#pragma once
+
+#include <string>
+
+namespace penelope {
+
+int sync_open_file(int fd);
+
+// A file, or the names in a directory. Where the file system knows no such thing nothing is done.
+int sync_path(const std::string & path);
+
+} // namespace penelope
