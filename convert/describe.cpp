@@ -247,7 +247,7 @@ void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines
         out["layer_applications"] = format->layer_applications(config, int(config.k_default));
         const auto [label, text]  = format->summary(config);
         lines.add(label, text);
-        depth += "; " + out["layer_applications"].dump() + " layer applications before the answer";
+        depth += "; " + dump_json(out["layer_applications"]) + " layer applications before the answer";
     }
     lines.add("depth", depth);
     out["prompt_template"] = config.prompt_template;
@@ -303,7 +303,7 @@ void describe_lora(const GgufReader & file, OrderedJson & json, Lines & lines) {
         shown_ranks.push_back(std::to_string(rank));
     }
     lines.add("adapts", shown(join({ modules.begin(), modules.end() }, ", ")) + " in " + std::to_string(layers.size()) +
-                            " layers, rank " + join(shown_ranks, ", ") + ", alpha " + OrderedJson(alpha).dump());
+                            " layers, rank " + join(shown_ranks, ", ") + ", alpha " + dump_json(OrderedJson(alpha)));
     lines.add("fits", shown(file.find_str(keys::general_base_model(0, "name")).value_or("")));
 }
 

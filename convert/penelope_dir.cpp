@@ -29,8 +29,7 @@ std::string embedded_json(const Json & config, const char * field) {
 
 // The way back, in the order of the text.
 OrderedJson embedded_object(const std::string & text, const std::string & key) {
-    parse_json(text, "key 'penelope." + key + "'"); // refuses what is no JSON or too deep to be written again
-    return OrderedJson::parse(text);
+    return parse_ordered_json(text, "key 'penelope." + key + "'");
 }
 
 // A text that is left out keeps what SidecarConfig says.

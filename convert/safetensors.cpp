@@ -2,9 +2,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "ggml.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -50,36 +49,23 @@ uint64_t read_u64_le(const uint8_t * p) {
     return value;
 }
 
-nlohmann::json parse_header(const std::string & path, const uint8_t * text, size_t size) {
-    std::set<std::string> names;
-    const auto            check = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json & parsed) {
-        // Containers report the depth outside of them, so the limit holds before anything deeper is built.
-        const bool opens =
-            event == nlohmann::json::parse_event_t::object_start || event == nlohmann::json::parse_event_t::array_start;
-        if (opens && depth >= k_max_depth) {
-            throw Error(ErrorKind::format, path + ": header is nested too deeply");
-        }
-        if (event == nlohmann::json::parse_event_t::key && depth == 1) {
-            const auto & name = parsed.get_ref<const std::string &>();
-            if (!names.insert(name).second) {
-                throw Error(ErrorKind::format, path + ": tensor '" + name + "' appears twice");
-            }
-        }
-        return true;
-    };
+Json parse_header(const std::string & path, const uint8_t * text, size_t size) {
+    JsonLimits limits;
+    limits.max_depth  = k_max_depth;
+    limits.names_once = true;
     try {
-        nlohmann::json header = nlohmann::json::parse(text, text + size, check);
-        if (!header.is_object()) {
+        const std::string_view header(reinterpret_cast<const char *>(text), size);
+        Json                   parsed = parse_json(header, path + ": header is not valid JSON", limits);
+        if (!parsed.is_object()) {
             throw Error(ErrorKind::format, path + ": header is not a JSON object");
         }
-        return header;
-    } catch (const nlohmann::json::exception & e) {
-        throw Error(ErrorKind::format, path + ": header is not valid JSON: " + e.what(),
-                    "the file is damaged or not a safetensors file");
+        return parsed;
+    } catch (const Error & error) {
+        throw Error(error.kind, error.message(), "the file is damaged or not a safetensors file");
     }
 }
 
-uint64_t unsigned_value(const std::string & where, const nlohmann::json & value) {
+uint64_t unsigned_value(const std::string & where, const Json & value) {
     if (!value.is_number_unsigned()) {
         throw Error(ErrorKind::format, where + ": expected a non-negative integer");
     }
@@ -87,7 +73,7 @@ uint64_t unsigned_value(const std::string & where, const nlohmann::json & value)
 }
 
 // The entry of one tensor; `begin` receives the start of its data. Offsets are checked against each other by the caller.
-SafetensorsTensor parse_entry(const std::string & where, const std::string & name, const nlohmann::json & entry,
+SafetensorsTensor parse_entry(const std::string & where, const std::string & name, const Json & entry,
                               const uint8_t * data, uint64_t data_size, uint64_t & begin) {
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
         throw Error(ErrorKind::format, where + ": needs dtype, shape and data_offsets");
@@ -226,7 +212,7 @@ void SafetensorsReader::parse() {
     const uint8_t * data      = bytes + k_length_bytes + header_size;
     const uint64_t  data_size = file_.size() - k_length_bytes - header_size;
 
-    const nlohmann::json header = parse_header(path_, bytes + k_length_bytes, size_t(header_size));
+    const Json header = parse_header(path_, bytes + k_length_bytes, size_t(header_size));
     for (const auto & [name, entry] : header.items()) {
         if (name == "__metadata__") {
             if (!entry.is_object()) {

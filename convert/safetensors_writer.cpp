@@ -4,8 +4,8 @@
 
 #include "base/atomic_file.h"
 #include "base/error.h"
-
-#include <nlohmann/json.hpp>
+#include "base/json.h"
+#include "text/utf8.h"
 
 #include <set>
 
@@ -14,13 +14,19 @@ namespace penelope {
 struct SafetensorsWriter::Impl {
     Impl(const std::string & path, bool force) : file(path, force) {}
 
-    AtomicFile             file;
-    nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
-    nlohmann::ordered_json entries  = nlohmann::ordered_json::object();
-    std::set<std::string>  names;
-    uint64_t               announced = 0;
-    uint64_t               written   = 0;
-    bool                   started   = false;
+    AtomicFile            file;
+    OrderedJson           metadata = OrderedJson::object();
+    OrderedJson           entries  = OrderedJson::object();
+    std::set<std::string> names;
+    uint64_t              announced = 0;
+    uint64_t              written   = 0;
+    bool                  started   = false;
+
+    void require_text(const std::string & text) const {
+        if (valid_utf8_prefix(text) != text.size()) {
+            throw Error(ErrorKind::format, file.path() + ": a name is not valid UTF-8");
+        }
+    }
 };
 
 SafetensorsWriter::SafetensorsWriter(const std::string & path, bool force)
@@ -28,6 +34,8 @@ SafetensorsWriter::SafetensorsWriter(const std::string & path, bool force)
 SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::set_metadata(const std::string & key, const std::string & value) {
+    impl_->require_text(key);
+    impl_->require_text(value);
     impl_->metadata[key] = value;
 }
 
@@ -35,11 +43,12 @@ void SafetensorsWriter::add_tensor(const std::string & name, SafetensorsType typ
     if (impl_->started || name == "__metadata__" || !impl_->names.insert(name).second) {
         throw Error(ErrorKind::format, impl_->file.path() + ": tensor '" + name + "' cannot be added");
     }
+    impl_->require_text(name);
     uint64_t bytes = safetensors_type_size(type);
     for (const int64_t extent : shape) {
         bytes *= uint64_t(extent);
     }
-    nlohmann::ordered_json entry;
+    OrderedJson entry;
     entry["dtype"]        = safetensors_type_name(type);
     entry["shape"]        = shape;
     entry["data_offsets"] = { impl_->announced, impl_->announced + bytes };
@@ -48,17 +57,12 @@ void SafetensorsWriter::add_tensor(const std::string & name, SafetensorsType typ
 }
 
 void SafetensorsWriter::begin_data() {
-    nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    OrderedJson header = OrderedJson::object();
     if (!impl_->metadata.empty()) {
         header["__metadata__"] = impl_->metadata;
     }
     header.update(impl_->entries);
-    std::string text;
-    try {
-        text = header.dump();
-    } catch (const nlohmann::json::exception & e) {
-        throw Error(ErrorKind::format, impl_->file.path() + ": a name is not valid UTF-8");
-    }
+    std::string text = dump_json(header);
     text.append((8 - text.size() % 8) % 8, ' ');
 
     uint8_t length[8];

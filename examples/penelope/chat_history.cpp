@@ -40,9 +40,9 @@ std::vector<std::string> ChatHistory::load() {
     std::ifstream            in(path_);
     for (std::string line; std::getline(in, line); ++n_lines) {
         // A line that is damaged is one message less.
-        const Json message = Json::parse(line, nullptr, false);
-        if (message.is_string()) {
-            messages.push_back(message.get<std::string>());
+        const std::optional<Json> message = try_parse_json(line);
+        if (message && message->is_string()) {
+            messages.push_back(message->get<std::string>());
         }
     }
     if (messages.size() > limit) {

@@ -11,8 +11,7 @@ namespace penelope {
 namespace {
 
 Grammar parse_schema(const std::string & text, const std::string & origin) {
-    parse_json(text, origin); // for its limits and its messages; what follows keeps the order of properties
-    return json_schema_grammar(OrderedJson::parse(text));
+    return json_schema_grammar(parse_ordered_json(text, origin));
 }
 
 struct Kind {

@@ -19,7 +19,7 @@ std::string cell_text(const OrderedJson & value) {
         std::snprintf(buffer, sizeof(buffer), "%.2f", value.get<double>());
         return buffer;
     }
-    return value.dump();
+    return dump_json(value);
 }
 
 std::string csv_field(const std::string & text) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
+#include <vector>
 
 namespace penelope {
 
@@ -40,6 +42,32 @@ size_t find_too_deep(std::string_view text, int max_depth) {
             }
         } else if (c == ']' || c == '}') {
             --depth;
+        }
+    }
+    return std::string_view::npos;
+}
+
+// Offset of the comma after which an object has more keys than that, npos when none has. As above for text that is no JSON.
+size_t find_too_many_keys(std::string_view text, size_t max_keys) {
+    struct Open {
+        bool   is_object;
+        size_t n_keys;
+    };
+    std::vector<Open> open;
+    bool              in_string = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            open.push_back({ c == '{', 1 });
+        } else if ((c == ']' || c == '}') && !open.empty()) {
+            open.pop_back();
+        } else if (c == ',' && !open.empty() && open.back().is_object && ++open.back().n_keys > max_keys) {
+            return i;
         }
     }
     return std::string_view::npos;
@@ -102,9 +130,9 @@ template <typename T> std::optional<T> convert(const Json & value) {
 }
 
 // place: of an offset, for messages.
-template <typename Place>
-Json parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint,
-           Place place) {
+template <typename Value, typename Place>
+Value parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint,
+            Place place) {
     if (text.size() > limits.max_bytes) {
         throw Error(ErrorKind::format,
                     origin + ": " + format_bytes(text.size()) + " of JSON, at most " + format_bytes(limits.max_bytes) +
@@ -116,23 +144,47 @@ Json parse(std::string_view text, const std::string & origin, const JsonLimits &
         throw Error(ErrorKind::format,
                     place(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels", hint);
     }
+    if constexpr (std::is_same_v<Value, OrderedJson>) {
+        const size_t many = find_too_many_keys(text, limits.max_keys);
+        if (many != std::string_view::npos) {
+            throw Error(ErrorKind::format,
+                        place(many) + ": a JSON object of more than " + std::to_string(limits.max_keys) + " keys",
+                        hint);
+        }
+    }
+    std::set<std::string> names;
+    const auto            note_name = [&](int depth, typename Value::parse_event_t event, Value & parsed) {
+        if (event == Value::parse_event_t::key && depth == 1 &&
+            !names.insert(parsed.template get_ref<const std::string &>()).second) {
+            throw Error(ErrorKind::format,
+                                   origin + ": " + in_quotes(parsed.template get_ref<const std::string &>()) + " appears twice",
+                                   hint);
+        }
+        return true;
+    };
     try {
-        return Json::parse(text.begin(), text.end());
-    } catch (const Json::parse_error & error) {
+        return limits.names_once ? Value::parse(text.begin(), text.end(), note_name)
+                                 : Value::parse(text.begin(), text.end());
+    } catch (const typename Value::parse_error & error) {
         throw Error(ErrorKind::format, place(error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()), hint);
-    } catch (const Json::exception & error) { // a number no double holds
+    } catch (const typename Value::exception & error) { // a number no double holds
         throw Error(ErrorKind::format, origin + ": " + reason(error.what()), hint);
     }
+}
+
+// As place, for texts of several lines.
+auto line_and_column(std::string_view text, const std::string & origin) {
+    return [text, &origin](size_t offset) { return origin + ": " + position(text, offset); };
 }
 
 } // namespace
 
 Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
-    return parse(text, origin, limits, "", [&](size_t offset) { return origin + ": " + position(text, offset); });
+    return parse<Json>(text, origin, limits, "", line_and_column(text, origin));
 }
 
 Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint, const char * joint) {
-    return parse(line, origin, {}, hint, [&](size_t offset) {
+    return parse<Json>(line, origin, {}, hint, [&](size_t offset) {
         return origin + joint + "column " + std::to_string(std::min(offset, line.size()) + 1);
     });
 }
@@ -140,6 +192,18 @@ Json parse_json_line(std::string_view line, const std::string & origin, const st
 Json read_json_file(const std::string & path, const JsonLimits & limits) {
     const MappedFile file = MappedFile::open(path);
     return parse_json({ reinterpret_cast<const char *>(file.data()), file.size() }, in_quotes(path, 1024), limits);
+}
+
+OrderedJson parse_ordered_json(std::string_view text, const std::string & origin, const JsonLimits & limits) {
+    return parse<OrderedJson>(text, origin, limits, "", line_and_column(text, origin));
+}
+
+std::optional<Json> try_parse_json(std::string_view text) {
+    if (find_too_deep(text, JsonLimits().max_depth) != std::string_view::npos) {
+        return std::nullopt;
+    }
+    Json value = Json::parse(text.begin(), text.end(), nullptr, false);
+    return value.is_discarded() ? std::nullopt : std::optional<Json>(std::move(value));
 }
 
 std::string dump_json(const Json & value, int indent) {

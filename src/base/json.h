@@ -16,7 +16,9 @@ using OrderedJson = nlohmann::ordered_json; // to write: objects keep the order 
 
 struct JsonLimits {
     size_t max_bytes = size_t(256) << 20;
-    int    max_depth = 100; // objects and arrays inside each other
+    int    max_depth = 100;  // objects and arrays inside each other
+    size_t max_keys  = 4096; // of an OrderedJson's object, which looks through all of them for each
+    bool names_once = false; // whether a name that the outermost object has twice is an Error; else the last one counts
 };
 
 // `origin` names the text in messages: a path, "line 3 of data.jsonl", ...
@@ -25,6 +27,10 @@ Json parse_json(std::string_view text, const std::string & origin, const JsonLim
 Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint = "",
                      const char * joint = ": ");
 Json read_json_file(const std::string & path, const JsonLimits & limits = {});
+// With objects in the order of the text.
+OrderedJson parse_ordered_json(std::string_view text, const std::string & origin, const JsonLimits & limits = {});
+// For text that may be none: nullopt where the others throw.
+std::optional<Json> try_parse_json(std::string_view text);
 
 // Never throws on text that is not UTF-8: such bytes become U+FFFD. indent < 0 gives one line.
 std::string dump_json(const Json & value, int indent = -1);

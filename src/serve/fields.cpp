@@ -61,7 +61,7 @@ std::optional<double> Fields::number(const std::string & name, double least, dou
     }
     const double number = value->is_number() ? value->get<double>() : NAN;
     if (!(number >= least && number <= most)) {
-        fail(name, "expected a number from " + Json(least).dump() + " to " + Json(most).dump());
+        fail(name, "expected a number from " + dump_json(Json(least)) + " to " + dump_json(Json(most)));
     }
     return number;
 }

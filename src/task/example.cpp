@@ -28,7 +28,7 @@ std::optional<std::string> find_id(const Json & object, const std::string & stem
         }
         const bool is_id = std::string(key) == "id";
         if (field->is_number_integer()) {
-            return is_id ? field->dump() : stem + "-" + field->dump(); // idx counts within a file
+            return is_id ? dump_json(*field) : stem + "-" + dump_json(*field); // idx counts within a file
         }
         if (is_id) {
             return required_text(object, key, where);

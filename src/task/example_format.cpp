@@ -28,7 +28,7 @@ std::vector<std::string> optional_texts(const Json & object, const std::string &
             throw bad_example(where, one + " " + std::to_string(texts.size() + 1) + " must be a string, not " +
                                          item.type_name());
         }
-        texts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+        texts.push_back(item.is_string() ? item.get<std::string>() : dump_json(item));
     }
     return texts;
 }

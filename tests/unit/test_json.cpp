@@ -1,5 +1,4 @@
 // JSON: limits, places of errors, typed fields.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/json.h"
@@ -115,4 +114,33 @@ TEST_CASE("writing never fails on bytes that are no text") {
     ordered["a"] = "\xC3";
     CHECK(penelope::dump_json(ordered) == "{\"z\":1,\"a\":\"\xEF\xBF\xBD\"}");
     CHECK(penelope::dump_json(Json{ { "k", 1 } }, 2) == "{\n  \"k\": 1\n}");
+}
+
+TEST_CASE("objects in the order of the text") {
+    CHECK(penelope::dump_json(penelope::parse_ordered_json(R"({"z": 1, "a": {"y": 2, "b": 3}})", "here")) ==
+          R"({"z":1,"a":{"y":2,"b":3}})");
+    CHECK(error_of([] { penelope::parse_ordered_json("{\n\"a\" 1}", "here"); }).message().rfind("here: line 2", 0) ==
+          0);
+
+    JsonLimits few;
+    few.max_keys     = 3;
+    const auto parse = [&](const std::string & text) { return penelope::parse_ordered_json(text, "here", few); };
+    CHECK(parse(R"({"a": [1, 2, 3, 4, 5], "b": ",,,,\",,", "c": {"x": 1, "y": 2, "z": 3}})").size() == 3);
+    CHECK(error_of([&] { parse(R"([{"a": 1, "b": 2, "c": 3, "d": 4}])"); }).message() ==
+          "here: line 1, column 25: a JSON object of more than 3 keys");
+}
+
+TEST_CASE("names of the outermost object can be held to come once") {
+    JsonLimits once;
+    once.names_once = true;
+    CHECK(parse_json(R"({"a": {"b": 1}, "b": {"b": 2, "b": 3}})", "here", once).size() == 2);
+    CHECK(parse_message(R"({"a": 1, "b": 2, "a": 3})", once) == "here: 'a' appears twice");
+    CHECK(parse_json(R"({"a": 1, "a": 3})", "here")["a"] == 3);
+}
+
+TEST_CASE("text that may be no JSON") {
+    CHECK(penelope::try_parse_json("[1]") == Json{ 1 });
+    CHECK_FALSE(penelope::try_parse_json("[1"));
+    CHECK_FALSE(penelope::try_parse_json(""));
+    CHECK_FALSE(penelope::try_parse_json(repeat("[", 100000)));
 }
