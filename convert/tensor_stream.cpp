@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/finite.h"
+#include "gguf/rounding.h"
 #include "gguf/writer.h"
 
 #include <algorithm>
@@ -37,6 +38,21 @@ bool fits_f16(const float * values, int64_t n) {
     return fits;
 }
 
+void require_rounding(const TensorJob & job, const float * values, int64_t n) {
+    const Rounding    rounding = rounding_to(job.type);
+    const std::string type     = to_upper(ggml_type_name(job.type));
+    if (rounding == Rounding::none || (rounding == Rounding::with_importance && job.importance == nullptr)) {
+        throw Error(
+            ErrorKind::unsupported,
+            "tensor " + in_quotes(job.name) + ": " + type +
+                (rounding == Rounding::none ? " cannot be made" : " can be made with an importance matrix only"),
+            "give another type with --type, such as Q4_K_M");
+    }
+    if (rounding != Rounding::any && !fits_f16(values, n)) {
+        fail(job, "holds values too large for " + type);
+    }
+}
+
 void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<float> & scratch, uint8_t * out) {
     const int64_t width  = job.ne[0];
     const int64_t count  = n * width;
@@ -59,6 +75,7 @@ void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<f
             return;
         case GGML_TYPE_BF16: ggml_fp32_to_bf16_row_ref(values, reinterpret_cast<ggml_bf16_t *>(out), count); return;
         default: {
+            require_rounding(job, values, count);
             const size_t size = ggml_quantize_chunk(job.type, values, out, 0, n, width, job.importance);
             if (!ggml_validate_row_data(job.type, out, size)) {
                 fail(job, std::string("holds values too large for ") + ggml_type_name(job.type));

@@ -1,5 +1,6 @@
 // Whether two samples are of the same weights. All decisions are made from sums over the samples: one run has 256 numbers or fewer.
 #include "base/rng.h"
+#include "gguf/rounding.h"
 #include "latent/base_sample.h"
 
 #include <ggml.h>
@@ -27,20 +28,16 @@ constexpr double k_more_distance   = 1.25;
 
 using Values = std::vector<float>;
 
-// Numbers as the type would keep them.
+// Numbers as the type would keep them, where that can be tried out.
 Values rounded(const Values & values, ggml_type type) {
-    if (type < 0 || type >= GGML_TYPE_COUNT || type == GGML_TYPE_F32 || ggml_blck_size(type) <= 0) {
-        return values;
-    }
-    const ggml_type_traits * traits = ggml_get_type_traits(type);
-    const int64_t            n      = int64_t(values.size());
-    if (n % ggml_blck_size(type) != 0 || traits->to_float == nullptr || ggml_quantize_requires_imatrix(type)) {
+    const int64_t n = int64_t(values.size());
+    if (type == GGML_TYPE_F32 || rounding_to(type) != Rounding::any || n % ggml_blck_size(type) != 0) {
         return values;
     }
     std::vector<uint8_t> bytes(ggml_row_size(type, n));
     Values               out(values.size());
     ggml_quantize_chunk(type, values.data(), bytes.data(), 0, 1, n, nullptr);
-    traits->to_float(bytes.data(), out.data(), n);
+    ggml_get_type_traits(type)->to_float(bytes.data(), out.data(), n);
     return out;
 }
 
