@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "text/regex.h"
 
 #include <algorithm>
 #include <cctype>
@@ -73,20 +74,38 @@ TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
 
 } // namespace
 
+struct OverrideList::Entry {
+    std::string text;
+    Regex       pattern;
+    ggml_type   type;
+    bool        used = false;
+
+    bool is_in(const std::string & name) const {
+        try {
+            return pattern.is_in(name);
+        } catch (const Error & error) {
+            throw Error(ErrorKind::usage,
+                        "tensor type pattern " + in_quotes(text) + " cannot be searched: " + error.message());
+        }
+    }
+};
+
 OverrideList::OverrideList(const std::vector<TypeOverride> & overrides) {
     for (const auto & item : overrides) {
         try {
-            entries_.push_back({ item.pattern, std::regex(item.pattern), item.type, false });
-        } catch (const std::regex_error &) {
-            throw Error(ErrorKind::usage,
-                        "tensor type pattern " + in_quotes(item.pattern) + " is not a regular expression");
+            entries_.push_back({ item.pattern, Regex::for_names(item.pattern), item.type });
+        } catch (const Error & error) {
+            throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) +
+                                              " is not a regular expression: " + error.message());
         }
     }
 }
 
+OverrideList::~OverrideList() = default;
+
 bool OverrideList::find(const std::string & name, ggml_type & type) {
     for (auto & entry : entries_) {
-        if (std::regex_search(name, entry.pattern)) {
+        if (entry.is_in(name)) {
             entry.used = true;
             type       = entry.type;
             return true;

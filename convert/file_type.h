@@ -9,7 +9,6 @@
 #include "ggml.h"
 
 #include <cstdint>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,18 +41,14 @@ struct TypeChoice {
 class OverrideList {
   public:
     explicit OverrideList(const std::vector<TypeOverride> & overrides);
+    ~OverrideList();
 
     // Sets `type` to that of the first pattern found in the name; false when there is none.
     bool find(const std::string & name, ggml_type & type);
     void require_all_used() const;
 
   private:
-    struct Entry {
-        std::string text;
-        std::regex  pattern;
-        ggml_type   type;
-        bool        used;
-    };
+    struct Entry;
     std::vector<Entry> entries_;
 };
 

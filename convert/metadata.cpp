@@ -6,13 +6,14 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
-#include <regex>
 #include <sstream>
 
 namespace penelope {
@@ -33,7 +34,9 @@ std::string trimmed(const std::string & text) {
     return out;
 }
 
-constexpr size_t k_card_bytes = size_t(1) << 20; // the front matter of a model card is at its head
+constexpr size_t k_card_bytes   = size_t(1) << 20; // the front matter of a model card is at its head
+constexpr size_t k_list_entries = 64;              // of one field; what follows is left out
+constexpr size_t k_longest_name = 255;             // bytes of a file's name that file systems take
 
 using Fields = std::map<std::string, std::vector<std::string>>;
 
@@ -47,6 +50,11 @@ Fields parse_front_matter(const std::string & text) {
         return fields;
     }
     std::string key;
+    const auto  add = [&](const std::string & value) {
+        if (fields[key].size() < k_list_entries) {
+            fields[key].push_back(value);
+        }
+    };
     while (std::getline(lines, line) && trimmed(line) != "---") {
         const size_t start = line.find_first_not_of(' ');
         if (start == std::string::npos || line[start] == '#') {
@@ -54,7 +62,7 @@ Fields parse_front_matter(const std::string & text) {
         }
         if (line.compare(start, 2, "- ") == 0) {
             if (!key.empty() && line.find(": ", start) == std::string::npos) {
-                fields[key].push_back(trimmed(line.substr(start + 2)));
+                add(trimmed(line.substr(start + 2)));
             }
             continue;
         }
@@ -67,10 +75,10 @@ Fields parse_front_matter(const std::string & text) {
         std::string value = trimmed(line.substr(colon + 1));
         if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
             for (const std::string & item : split(value.substr(1, value.size() - 2), ',')) {
-                fields[key].push_back(trimmed(item));
+                add(trimmed(item));
             }
         } else if (!value.empty() && value != "|" && value != ">") {
-            fields[key].push_back(value);
+            add(value);
         }
     }
     return fields;
@@ -108,6 +116,33 @@ void write_sources(GgufWriter & writer, const std::string & prefix, const std::s
             writer.set_str(item + ".repo_url", url + sources[i]);
         }
     }
+}
+
+// Whether one of the parts between '-', '_' and '.' is a number of parameters: "1B", "0.5B", "1_7b".
+bool states_size(const std::string & name) {
+    const auto is_digit = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
+    const auto is_one   = [&](size_t i, const char * of) {
+        return i < name.size() && std::strchr(of, name[i]) != nullptr;
+    };
+    for (size_t start = 0; start < name.size(); start++) {
+        if (!is_digit(start) || (start > 0 && !is_one(start - 1, "-_."))) {
+            continue;
+        }
+        size_t i = start;
+        while (is_digit(i)) {
+            i++;
+        }
+        if (is_one(i, "._") && is_digit(i + 1)) {
+            i++;
+            while (is_digit(i)) {
+                i++;
+            }
+        }
+        if (is_one(i, "KMBTkmbt") && (i + 1 == name.size() || is_one(i + 1, "-_."))) {
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace
@@ -189,11 +224,12 @@ std::string target_path(const std::string & out, const std::string & name, uint6
             c = '-';
         }
     }
-    static const std::regex size("(^|[-_.])[0-9]+([._][0-9]+)?[KMBTkmbt]([-_.]|$)");
-    if (!std::regex_search(file, size)) {
-        file += "-" + size_label(n_parameters);
+    const std::string end = (states_size(file) ? "" : "-" + size_label(n_parameters)) + "-" + type +
+                            (kind == "lora" ? "-LoRA" : "") + ".gguf";
+    if (file.size() > k_longest_name - end.size()) {
+        file.resize(valid_utf8_prefix(std::string_view(file).substr(0, k_longest_name - end.size())));
     }
-    return (fs::path(out) / (file + "-" + type + (kind == "lora" ? "-LoRA" : "") + ".gguf")).string();
+    return (fs::path(out) / (file + end)).string();
 }
 
 std::string size_label(uint64_t n_parameters) {

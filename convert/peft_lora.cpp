@@ -5,11 +5,11 @@
 #include "base/json.h"
 #include "convert/reorder.h"
 #include "model/backbone.h"
+#include "text/regex.h"
 
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <regex>
 
 namespace penelope {
 
@@ -17,39 +17,53 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr double k_most_rank     = 1 << 20;
+constexpr double k_most_alpha    = 1e9;
+constexpr size_t k_most_patterns = 4096;
+
 // A dictionary of patterns as PEFT uses them: the key matches the end of the module name at a dot.
 class Patterns {
   public:
-    Patterns(const Json & config, const char * field, const std::string & path) {
+    Patterns(const Json & config, const char * field, const std::string & path) : where_(path + ": " + field) {
         if (!config.contains(field) || config[field].is_null()) {
             return;
         }
         if (!config[field].is_object()) {
-            throw Error(ErrorKind::format, path + ": " + field + " is not an object");
+            throw Error(ErrorKind::format, where_ + " is not an object");
+        }
+        if (config[field].size() > k_most_patterns) {
+            throw Error(ErrorKind::format, where_ + " has more than " + std::to_string(k_most_patterns) + " patterns");
         }
         for (const auto & [pattern, value] : config[field].items()) {
-            if (!value.is_number() || !(value.get<double>() > 0)) {
-                throw Error(ErrorKind::format, path + ": " + field + " has a value that is not a positive number");
+            const double number = value.is_number() ? value.get<double>() : 0;
+            if (!(number > 0 && number <= k_most_alpha)) {
+                throw Error(ErrorKind::format, where_ + " has a value that is not a positive number");
             }
             try {
-                list_.emplace_back(std::regex("(.*\\.)?(" + pattern + ")"), value.get<double>());
-            } catch (const std::regex_error &) {
-                throw Error(ErrorKind::format, path + ": " + field + " has the pattern " + in_quotes(pattern));
+                list_.emplace_back(Regex::for_names("\\A(?:.*\\.)?(?:" + pattern + ")\\z"), number);
+            } catch (const Error & error) {
+                throw Error(ErrorKind::format,
+                            where_ + " has the pattern " + in_quotes(pattern) + ": " + error.message());
             }
         }
     }
 
     double find(const std::string & module, double fallback) const {
-        for (const auto & [pattern, value] : list_) {
-            if (std::regex_match(module, pattern)) {
-                return value;
+        try {
+            for (const auto & [pattern, value] : list_) {
+                if (pattern.is_in(module)) {
+                    return value;
+                }
             }
+        } catch (const Error & error) {
+            throw Error(error.kind, where_ + " cannot be searched: " + error.message());
         }
         return fallback;
     }
 
   private:
-    std::vector<std::pair<std::regex, double>> list_;
+    std::string                           where_;
+    std::vector<std::pair<Regex, double>> list_;
 };
 
 bool is_set(const Json & config, const char * field) {
@@ -80,14 +94,28 @@ void refuse_unsupported(const Json & config, const std::string & path) {
 
 // "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight" -> "model.layers.0.mlp.up_proj" and 'A'; false for other names.
 bool split_peft_name(const std::string & name, std::string & module, char & half) {
-    static const std::regex form("base_model\\.model\\.(.*)\\.lora_([AB])(\\.default)?\\.weight");
-    std::smatch             match;
-    if (!std::regex_match(name, match, form)) {
+    constexpr std::string_view start = "base_model.model.";
+    if (name.rfind(start, 0) != 0) {
         return false;
     }
-    module = match[1];
-    half   = match[2].str()[0];
-    return true;
+    const std::string_view rest = std::string_view(name).substr(start.size());
+    for (const std::string_view end :
+         { ".lora_A.weight", ".lora_B.weight", ".lora_A.default.weight", ".lora_B.default.weight" }) {
+        if (ends_with(rest, end)) {
+            module = rest.substr(0, rest.size() - end.size());
+            half   = end[6];
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t whole_rank(double rank, const std::string & path) {
+    if (!(rank >= 1 && rank <= k_most_rank && rank == std::floor(rank))) {
+        throw Error(ErrorKind::format,
+                    path + ": a rank is not a whole number from 1 to " + std::to_string(int64_t(k_most_rank)));
+    }
+    return int64_t(rank);
 }
 
 // "model.layers.0.mlp.up_proj"
@@ -157,9 +185,12 @@ PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
     const std::string path   = (fs::path(dir) / "adapter_config.json").string();
     const Json        config = read_json_file(path);
     refuse_unsupported(config, path);
-    const double   rank   = json_get<double>(config, "r", path);
-    const double   alpha  = json_get<double>(config, "lora_alpha", path);
-    const bool     rslora = json_find<bool>(config, "use_rslora", path).value_or(false);
+    const double rank   = json_get<double>(config, "r", path);
+    const double alpha  = json_get<double>(config, "lora_alpha", path);
+    const bool   rslora = json_find<bool>(config, "use_rslora", path).value_or(false);
+    if (!(alpha > 0 && alpha <= k_most_alpha)) {
+        throw Error(ErrorKind::format, path + ": lora_alpha is not a positive number");
+    }
     const Patterns ranks(config, "rank_pattern", path);
     const Patterns alphas(config, "alpha_pattern", path);
 
@@ -176,7 +207,7 @@ PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
         if (!halves.a || !halves.b) {
             throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " is not complete");
         }
-        const auto                 r = int64_t(ranks.find(name, rank));
+        const int64_t              r = whole_rank(ranks.find(name, rank), path);
         const std::vector<int64_t> a_shape{ r, spec.ne[0] }, b_shape{ spec.ne[1], r };
         if (halves.a->shape != a_shape || halves.b->shape != b_shape) {
             throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " has shapes " +

@@ -26,8 +26,10 @@ struct PeftTensor {
     TensorSpec         spec;
 };
 
-Json whole_number(float value) {
-    return value == std::floor(value) ? Json(int64_t(value)) : Json(double(value));
+// Without a fraction where it has none.
+Json short_number(float value) {
+    const bool is_whole = value == std::floor(value) && std::fabs(value) <= 9007199254740992.0f;
+    return is_whole ? Json(int64_t(value)) : Json(double(value));
 }
 
 OrderedJson adapter_config(float alpha, const std::map<std::string, int64_t> & ranks, const std::string & base_name) {
@@ -53,7 +55,7 @@ OrderedJson adapter_config(float alpha, const std::map<std::string, int64_t> & r
     config["base_model_name_or_path"] = base_name;
     config["inference_mode"]          = true;
     config["r"]                       = common;
-    config["lora_alpha"]              = whole_number(alpha);
+    config["lora_alpha"]              = short_number(alpha);
     config["lora_dropout"]            = 0.0;
     config["rank_pattern"]            = patterns;
     config["alpha_pattern"]           = OrderedJson::object();
@@ -107,6 +109,10 @@ void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const st
     if (tensors.empty()) {
         throw Error(ErrorKind::format, gguf.path() + ": holds no LoRA pair");
     }
+    const float alpha = gguf.get_f32(keys::adapter_lora_alpha);
+    if (!std::isfinite(alpha)) {
+        throw Error(ErrorKind::format, gguf.path() + ": " + keys::adapter_lora_alpha + " is not a number");
+    }
 
     SafetensorsWriter writer(out.file(prefix + "adapter_model.safetensors"), false);
     writer.set_metadata("format", "pt");
@@ -125,8 +131,8 @@ void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const st
         writer.write(rows.data(), rows.size() * sizeof(float));
     }
     writer.finish();
-    write_file(out.file(prefix + "adapter_config.json"),
-               dump_json(adapter_config(gguf.get_f32(keys::adapter_lora_alpha), ranks, base_name), 2) + "\n", false);
+    write_file(out.file(prefix + "adapter_config.json"), dump_json(adapter_config(alpha, ranks, base_name), 2) + "\n",
+               false);
 }
 
 } // namespace penelope

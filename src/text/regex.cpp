@@ -12,23 +12,53 @@ namespace penelope {
 
 namespace {
 
+constexpr size_t   kLongestPattern = 1000;
+constexpr uint32_t kMostSteps      = 100000; // some milliseconds
+constexpr uint32_t kMostHeap       = 16384;  // KiB
+
 [[noreturn]] void fail(ErrorKind kind, int code, const char * hint) {
     std::array<PCRE2_UCHAR, 256> reason{};
     pcre2_get_error_message(code, reason.data(), reason.size());
     throw Error(kind, std::string("PCRE2: ") + reinterpret_cast<const char *>(reason.data()), hint);
 }
 
+pcre2_code * compile(std::string_view pattern, uint32_t options, int & error) {
+    PCRE2_SIZE offset = 0;
+    return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &offset,
+                         nullptr);
+}
+
 } // namespace
 
-Regex::Regex(std::string_view pattern) : code_(nullptr, pcre2_code_free), jit_(false) {
-    int        error  = 0;
-    PCRE2_SIZE offset = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP,
-                              &error, &offset, nullptr));
+Regex::Regex() : code_(nullptr, pcre2_code_free), limits_(nullptr, pcre2_match_context_free) {}
+
+Regex::Regex(std::string_view pattern) : Regex() {
+    int error = 0;
+    code_.reset(compile(pattern, PCRE2_UTF | PCRE2_UCP, error));
     if (!code_) {
         fail(ErrorKind::unsupported, error, "use a PCRE2 library built with Unicode support");
     }
     jit_ = pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE) == 0;
+}
+
+Regex Regex::for_names(std::string_view pattern) {
+    if (pattern.size() > kLongestPattern) {
+        throw Error(ErrorKind::format, "a regular expression of " + std::to_string(pattern.size()) +
+                                           " bytes, at most " + std::to_string(kLongestPattern) + " are allowed");
+    }
+    Regex made;
+    int   error = 0;
+    made.code_.reset(compile(pattern, PCRE2_NEVER_UTF | PCRE2_NEVER_UCP, error));
+    if (!made.code_) {
+        fail(ErrorKind::format, error, "");
+    }
+    made.limits_.reset(pcre2_match_context_create(nullptr));
+    if (!made.limits_) {
+        throw Error(ErrorKind::memory, "PCRE2: no memory for limits");
+    }
+    pcre2_set_match_limit(made.limits_.get(), kMostSteps);
+    pcre2_set_heap_limit(made.limits_.get(), kMostHeap);
+    return made;
 }
 
 Regex::Search::Search(const Regex & regex)
@@ -47,10 +77,11 @@ bool Regex::Search::find(std::string_view text, size_t pos) {
         rc = pcre2_jit_match(code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK, match_.get(), nullptr);
     }
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
-        rc = pcre2_match(code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match_.get(), nullptr);
+        rc = pcre2_match(code, subject, text.size(), pos, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match_.get(),
+                         regex_->limits_.get());
     }
     if (rc < 0 && rc != PCRE2_ERROR_NOMATCH) {
-        fail(ErrorKind::memory, rc, "");
+        fail(regex_->limits_ ? ErrorKind::format : ErrorKind::memory, rc, "");
     }
     subject_ = text;
     return rc >= 0;

@@ -1,10 +1,10 @@
 // PEFT and Penelope directories to GGUF: keys, tensors, scales, and what is refused.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
+#include "support/errors.h"
 #include "support/golden.h"
 
 #include <cmath>
@@ -12,6 +12,7 @@
 
 using namespace penelope;
 using test::GoldenCase;
+using test::says;
 using test::TempDir;
 namespace fs = std::filesystem;
 
@@ -24,14 +25,6 @@ std::string message_of(const ConvertOptions & options) {
         return e.message() + " | " + e.hint;
     }
     return "";
-}
-
-bool says(const std::string & message, const std::string & part) {
-    const bool found = message.find(part) != std::string::npos;
-    if (!found) {
-        MESSAGE("expected '" << part << "' in: " << message);
-    }
-    return found;
 }
 
 void edit_json(const fs::path & path, const Json & changes) {
@@ -118,7 +111,16 @@ TEST_CASE("ranks and alphas per module, and rslora, end in the same product") {
             { { { "bias", "all" } }, "biases are not supported" },
             { { { "peft_type", "LOHA" } }, "peft_type is not LORA" },
             { { { "modules_to_save", { "lm_head" } } }, "modules_to_save is not supported" },
-            { { { "fan_in_fan_out", true } }, "fan_in_fan_out is not supported" }
+            { { { "fan_in_fan_out", true } }, "fan_in_fan_out is not supported" },
+            { { { "r", 1e300 } }, "a rank is not a whole number from 1 to 1048576" },
+            { { { "r", 0 } }, "a rank is not a whole number" },
+            { { { "r", 4.5 } }, "a rank is not a whole number" },
+            { { { "lora_alpha", 1e300 } }, "lora_alpha is not a positive number" },
+            { { { "lora_alpha", 0 } }, "lora_alpha is not a positive number" },
+            { { { "rank_pattern", { { std::string(200000, 'a'), 4 } } } }, "at most 1000 are allowed" },
+            { { { "rank_pattern", { { std::string(400, '(') + std::string(400, ')'), 4 } } } }, "has the pattern" },
+            { { { "rank_pattern", { { "(.*)*(.*)*(.*)*(.*)*[!?]", 4 } } } }, "cannot be searched" },
+            { { { "alpha_pattern", { { "up_proj", 1e300 } } } }, "has a value that is not a positive number" },
         };
         for (const auto & [change, expected] : cases) {
             fs::copy_file(golden.source("lora/adapter_config.json"), config, fs::copy_options::overwrite_existing);
@@ -128,6 +130,20 @@ TEST_CASE("ranks and alphas per module, and rslora, end in the same product") {
             CHECK(!fs::exists(dir.file("l.gguf")));
         }
     }
+}
+
+TEST_CASE("a tensor whose name is long is named as one that does not belong there") {
+    const GoldenCase golden("full");
+    const TempDir    dir;
+    fs::copy(golden.source("lora"), dir.path() / "lora");
+    SafetensorsWriter writer(dir.file("lora/adapter_model.safetensors"), true);
+    writer.add_tensor("base_model.model." + std::string(200000, 'a') + ".lora_A.weight", SafetensorsType::f32, { 1 });
+    writer.begin_data();
+    const float value = 0;
+    writer.write(&value, sizeof value);
+    writer.finish();
+    CHECK(says(message_of(options_for(dir.file("lora"), dir.file("l.gguf"), golden.backbone())),
+               "belongs to no layer of the base"));
 }
 
 TEST_CASE("a Penelope directory and a LoRA become a sidecar") {

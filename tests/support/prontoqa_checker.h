@@ -2,9 +2,9 @@
 #pragma once
 
 #include "task/example.h"
+#include "text/regex.h"
 
 #include <map>
-#include <regex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -31,16 +31,28 @@ inline std::string lowered(std::string word) {
     return word;
 }
 
+// A form of sentences, and the words of the last one that had it.
+class Form {
+  public:
+    explicit Form(const std::string & pattern) : regex_("\\A(?:" + pattern + ")\\z"), search_(regex_) {}
+
+    bool fits(const std::string & sentence) { return search_.find(sentence, 0); }
+
+    std::string operator[](int group) const { return std::string(search_.text(group)); }
+
+  private:
+    penelope::Regex         regex_;
+    penelope::Regex::Search search_;
+};
+
 // Throws std::runtime_error unless every sentence has one of the forms of the published files.
 inline Reading read(const std::string & question) {
-    static const std::regex plural(R"(([A-Z][a-z]+pus)es are (?:([a-z]+pus)es|((?:not )?[a-z]+)))");
-    static const std::regex singular(
-        R"((?:Each|Every) ([a-z]+pus) is (?:a ([b-z][a-z]*pus)|an (impus)|((?:not )?[a-z]+)))");
-    static const std::regex fact(R"(([A-Z][a-z]+) is (?:a ([b-z][a-z]*pus)|an (impus)))");
-    static const std::regex query(R"(True or false: ([A-Z][a-z]+) is ((?:not )?[a-z]+))");
-    Reading                 reading;
-    std::smatch             match;
-    const std::string       gap = ". ";
+    static Form       plural(R"(([A-Z][a-z]+pus)es are (?:([a-z]+pus)es|((?:not )?[a-z]+)))");
+    static Form       singular(R"((?:Each|Every) ([a-z]+pus) is (?:a ([b-z][a-z]*pus)|an (impus)|((?:not )?[a-z]+)))");
+    static Form       fact(R"(([A-Z][a-z]+) is (?:a ([b-z][a-z]*pus)|an (impus)))");
+    static Form       query(R"(True or false: ([A-Z][a-z]+) is ((?:not )?[a-z]+))");
+    Reading           reading;
+    const std::string gap = ". ";
     for (size_t start = 0; start < question.size();) {
         const size_t end = std::min(question.find(gap, start), question.size() - 1);
         if (question[end] != '.') {
@@ -52,27 +64,24 @@ inline Reading read(const std::string & question) {
         if (!reading.claim.empty()) {
             throw std::runtime_error("sentence after the query: " + sentence);
         }
-        if (std::regex_match(sentence, match, plural)) {
-            const std::string subject = lowered(match[1]);
-            (match[2].matched ? reading.parents : reading.properties)
-                .emplace(subject, match[2].matched ? match[2] : match[3]);
+        if (plural.fits(sentence)) {
+            const bool is_class = !plural[2].empty();
+            (is_class ? reading.parents : reading.properties).emplace(lowered(plural[1]), plural[is_class ? 2 : 3]);
             reading.n_plural++;
             reading.n_rules++;
-        } else if (std::regex_match(sentence, match, fact) && match[1] != "Each" && match[1] != "Every") {
-            reading.facts.push_back(match[2].matched ? match[2] : match[3]);
-            if (!reading.person.empty() && reading.person != match[1]) {
+        } else if (fact.fits(sentence) && fact[1] != "Each" && fact[1] != "Every") {
+            reading.facts.push_back(fact[2] + fact[3]);
+            if (!reading.person.empty() && reading.person != fact[1]) {
                 throw std::runtime_error("two people: " + sentence);
             }
-            reading.person = match[1];
-        } else if (std::regex_match(sentence, match, singular)) {
-            const bool is_class = match[2].matched || match[3].matched;
-            (is_class ? reading.parents : reading.properties)
-                .emplace(match[1], match[2].matched ? match[2]
-                                   : is_class       ? match[3]
-                                                    : match[4]);
+            reading.person = fact[1];
+        } else if (singular.fits(sentence)) {
+            const std::string class_name = singular[2] + singular[3];
+            (class_name.empty() ? reading.properties : reading.parents)
+                .emplace(singular[1], class_name.empty() ? singular[4] : class_name);
             reading.n_rules++;
-        } else if (std::regex_match(sentence, match, query) && match[1] == reading.person) {
-            reading.claim = match[2];
+        } else if (query.fits(sentence) && query[1] == reading.person) {
+            reading.claim = query[2];
         } else {
             throw std::runtime_error("not a PrOntoQA sentence: " + sentence);
         }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "task/example.h"
+#include "text/regex.h"
 
 #include <deque>
 #include <map>
-#include <regex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,23 +21,22 @@ struct Reading {
 
 // Throws std::runtime_error unless every sentence has the exact form of the published files.
 inline Reading read(const std::string & question) {
-    static const std::regex sentence(R"((Every ([a-z]+)|([A-Z][a-z]+)) is a ([a-z]+)\. )");
-    static const std::regex query(R"(Is ([A-Z][a-z]+) a ([a-z]+) or ([a-z]+)\?)");
-    Reading                 reading;
-    const auto              end   = question.end();
-    auto                    place = question.begin();
-    std::smatch             match;
-    while (std::regex_search(place, end, match, sentence, std::regex_constants::match_continuous)) {
-        reading.children[match[2].matched ? match[2] : match[3]].insert(match[4]);
+    static const penelope::Regex sentence(R"(\G(?:Every ([a-z]+)|([A-Z][a-z]+)) is a ([a-z]+)\. )");
+    static const penelope::Regex query(R"(\GIs ([A-Z][a-z]+) a ([a-z]+) or ([a-z]+)\?\z)");
+    Reading                      reading;
+    penelope::Regex::Search      edge(sentence), asked(query);
+    size_t                       place = 0;
+    while (edge.find(question, place)) {
+        reading.children[std::string(edge.text(1)) + std::string(edge.text(2))].emplace(edge.text(3));
         reading.n_edges++;
-        place = match[0].second;
+        place = edge.end();
     }
-    if (!std::regex_match(place, end, match, query)) {
-        throw std::runtime_error("not a ProsQA question: " + std::string(place, end));
+    if (!asked.find(question, place)) {
+        throw std::runtime_error("not a ProsQA question: " + question.substr(place));
     }
-    reading.asked  = match[1];
-    reading.first  = match[2];
-    reading.second = match[3];
+    reading.asked  = asked.text(1);
+    reading.first  = asked.text(2);
+    reading.second = asked.text(3);
     return reading;
 }
 
