@@ -4,13 +4,12 @@
 #include "base/format.h"
 #include "base/rng.h"
 #include "base/shape.h"
+#include "base/toml_text.h"
 #include "convert/metadata.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
 #include "model/backbone.h"
 #include "text/tokenizer_data.h"
-
-#include <toml++/toml.h>
 
 #include <cmath>
 #include <optional>
@@ -45,14 +44,7 @@ std::vector<TensorSpec> tensors_of_new(const ModelConfig & c) {
 // A table whose keys are taken one by one; what is left over is a mistake.
 class ShapeTable {
   public:
-    explicit ShapeTable(const std::string & path) : path_(path) {
-        try {
-            table_ = toml::parse_file(path);
-        } catch (const toml::parse_error & error) {
-            throw Error(ErrorKind::format, path + ": line " + std::to_string(error.source().begin.line) + ": " +
-                                               std::string(error.description()));
-        }
-    }
+    explicit ShapeTable(const std::string & path) : path_(path), table_(parse_toml(read_toml_text(path), path)) {}
 
     int integer(const char * key, std::optional<int> fallback, int low, int high) {
         const toml::node * node = take(key);
