@@ -14,7 +14,8 @@ namespace penelope {
 
 namespace {
 
-constexpr int kMostNested = 100;
+constexpr int    kMostNested = 100;
+constexpr size_t kMostBytes  = 65536;
 
 // Regular expressions of formats, within the days every month has.
 constexpr std::pair<const char *, const char *> kFormats[] = {
@@ -111,7 +112,7 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
         alone(name);
         out = branches(s[name], where + "/" + name);
         if (std::string(name) == "oneOf") {
-            const auto resolve = [&](const std::string & pointer) {
+            const auto resolve = [&](const std::string & pointer) -> const OrderedJson & {
                 return root_.at(OrderedJson::json_pointer(pointer.substr(1)));
             };
             if (!branches_are_disjoint(s[name], resolve)) {
@@ -348,6 +349,9 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
 } // namespace
 
 Grammar json_schema_grammar(const OrderedJson & schema) {
+    if (dump_json(schema).size() > kMostBytes) {
+        refuse_schema("#", "more than " + std::to_string(kMostBytes / 1024) + " KiB of schema");
+    }
     return Schema(schema).compile();
 }
 

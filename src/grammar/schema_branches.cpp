@@ -7,29 +7,37 @@ namespace penelope {
 
 namespace {
 
-using Resolve = std::function<OrderedJson(const std::string &)>;
+constexpr int    kMostRefs = 16; // one to another
+constexpr size_t kMostComparisons =
+    1000000; // of names and values; schemas that hold each other could be compared for ever
 
-constexpr int kMostRefs = 16; // one to another
+const OrderedJson kNothing, kNoProperties = OrderedJson::object(), kNoNames = OrderedJson::array();
 
-OrderedJson followed(OrderedJson schema, const Resolve & resolve) {
-    for (int i = 0; i < kMostRefs && schema.is_object() && schema.contains("$ref"); i++) {
-        schema = resolve(schema["$ref"].get<std::string>());
-    }
-    return schema;
+const OrderedJson & member(const OrderedJson & schema, const char * name, const OrderedJson & fallback = kNothing) {
+    const auto found = schema.is_object() ? schema.find(name) : schema.end();
+    return found != schema.end() ? *found : fallback;
 }
 
 // The values it allows, if it names them.
-OrderedJson constants(const OrderedJson & schema) {
-    if (!schema.is_object()) {
-        return nullptr;
+std::vector<const OrderedJson *> constants(const OrderedJson & schema) {
+    std::vector<const OrderedJson *> values;
+    if (const OrderedJson & only = member(schema, "const"); schema.is_object() && schema.contains("const")) {
+        values.push_back(&only);
+    } else if (const OrderedJson & list = member(schema, "enum"); list.is_array()) {
+        for (const OrderedJson & value : list) {
+            values.push_back(&value);
+        }
     }
-    return schema.contains("const") ? OrderedJson::array({ schema["const"] }) : schema.value("enum", OrderedJson());
+    return values;
 }
 
 std::vector<std::string> types(const OrderedJson & schema) {
+    const OrderedJson &      named = member(schema, "type");
     std::vector<std::string> out;
-    const OrderedJson        named = schema.is_object() ? schema.value("type", OrderedJson()) : OrderedJson();
-    for (const OrderedJson & one : named.is_array() ? named : OrderedJson::array({ named })) {
+    if (named.is_string()) {
+        out.push_back(named.get<std::string>());
+    }
+    for (const OrderedJson & one : named.is_array() ? named : kNoNames) {
         if (one.is_string()) {
             out.push_back(one.get<std::string>());
         }
@@ -41,20 +49,51 @@ bool same_type(const std::string & a, const std::string & b) {
     return a == b || (a == "integer" && b == "number") || (a == "number" && b == "integer");
 }
 
-bool is_required(const OrderedJson & schema, const std::string & name) {
-    const OrderedJson required = schema.value("required", OrderedJson::array());
-    return std::find(required.begin(), required.end(), OrderedJson(name)) != required.end();
-}
+class Branches {
+  public:
+    explicit Branches(const ResolveRef & resolve) : resolve_(resolve) {}
 
-bool disjoint(const OrderedJson & a, const OrderedJson & b, const Resolve & resolve, int depth = 0) {
-    const OrderedJson a_values = constants(a), b_values = constants(b);
-    if (a_values.is_array() && b_values.is_array()) {
-        return std::none_of(a_values.begin(), a_values.end(), [&](const OrderedJson & value) {
-            return std::find(b_values.begin(), b_values.end(), value) != b_values.end();
+    bool disjoint(const OrderedJson & first, const OrderedJson & second, int depth = 0);
+
+  private:
+    const OrderedJson & followed(const OrderedJson & schema) const {
+        const OrderedJson * at = &schema;
+        for (int i = 0; i < kMostRefs && member(*at, "$ref").is_string(); i++) {
+            at = &resolve_(member(*at, "$ref").get<std::string>());
+        }
+        return *at;
+    }
+
+    // False when there have been too many comparisons for n more.
+    bool spend(size_t n) {
+        left_ -= std::min(left_, n);
+        return left_ > 0;
+    }
+
+    static bool is_required(const OrderedJson & required, const std::string & name) {
+        return std::find(required.begin(), required.end(), OrderedJson(name)) != required.end();
+    }
+
+    const ResolveRef & resolve_;
+    size_t             left_ = kMostComparisons;
+};
+
+bool Branches::disjoint(const OrderedJson & first, const OrderedJson & second, int depth) {
+    const OrderedJson &a = followed(first), &b = followed(second);
+    const auto         a_values = constants(a), b_values = constants(b);
+    if (!spend(1 + a_values.size() * b_values.size())) {
+        return false;
+    }
+    if (!a_values.empty() && !b_values.empty()) {
+        return std::none_of(a_values.begin(), a_values.end(), [&](const OrderedJson * x) {
+            return std::any_of(b_values.begin(), b_values.end(), [&](const OrderedJson * y) { return *x == *y; });
         });
     }
     const std::vector<std::string> a_types = types(a), b_types = types(b);
-    const bool                     meet = std::any_of(a_types.begin(), a_types.end(), [&](const auto & x) {
+    if (!spend(a_types.size() * b_types.size())) {
+        return false;
+    }
+    const bool meet = std::any_of(a_types.begin(), a_types.end(), [&](const auto & x) {
         return std::any_of(b_types.begin(), b_types.end(), [&](const auto & y) { return same_type(x, y); });
     });
     if (!a_types.empty() && !b_types.empty() && !meet) {
@@ -67,11 +106,15 @@ bool disjoint(const OrderedJson & a, const OrderedJson & b, const Resolve & reso
         return false; // schemas that hold themselves
     }
     // Objects that both need a property and give it other values.
-    const OrderedJson none = OrderedJson::object(), a_properties = a.value("properties", none),
-                      b_properties = b.value("properties", none);
+    const OrderedJson &a_properties = member(a, "properties", kNoProperties),
+                      &b_properties = member(b, "properties", kNoProperties);
+    const OrderedJson &a_required = member(a, "required", kNoNames), &b_required = member(b, "required", kNoNames);
     for (const auto & [name, schema] : a_properties.items()) {
-        if (b_properties.contains(name) && is_required(a, name) && is_required(b, name) &&
-            disjoint(followed(schema, resolve), followed(b_properties[name], resolve), resolve, depth + 1)) {
+        if (!spend(b_properties.size() + a_required.size() + b_required.size())) {
+            return false;
+        }
+        if (b_properties.contains(name) && is_required(a_required, name) && is_required(b_required, name) &&
+            disjoint(schema, b_properties[name], depth + 1)) {
             return true;
         }
     }
@@ -89,10 +132,11 @@ bool has_type(const OrderedJson & value, const std::string & type) {
            (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null());
 }
 
-bool branches_are_disjoint(const OrderedJson & branches, const Resolve & resolve) {
-    for (size_t i = 0; i < branches.size(); i++) {
-        for (size_t j = i + 1; j < branches.size(); j++) {
-            if (!disjoint(followed(branches[i], resolve), followed(branches[j], resolve), resolve)) {
+bool branches_are_disjoint(const OrderedJson & list, const ResolveRef & resolve) {
+    Branches branches(resolve);
+    for (size_t i = 0; i < list.size(); i++) {
+        for (size_t j = i + 1; j < list.size(); j++) {
+            if (!branches.disjoint(list[i], list[j])) {
                 return false;
             }
         }

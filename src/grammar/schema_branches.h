@@ -9,8 +9,10 @@ namespace penelope {
 
 bool has_type(const OrderedJson & value, const std::string & type); // in the words of JSON Schema
 
-// resolve: the schema a $ref points to.
-bool branches_are_disjoint(const OrderedJson &                                             branches,
-                           const std::function<OrderedJson(const std::string & pointer)> & resolve);
+// The schema a $ref points to.
+using ResolveRef = std::function<const OrderedJson &(const std::string & pointer)>;
+
+// False also where looking would take too long.
+bool branches_are_disjoint(const OrderedJson & branches, const ResolveRef & resolve);
 
 } // namespace penelope
