@@ -26,11 +26,13 @@ constexpr uint32_t     k_version      = 1;
 
 // Far above what anybody trains, low enough that no product of them overflows and no graph of them fills the memory. A
 // graph holds every latent step: k_max times the layers of the interval.
-constexpr uint32_t k_most_steps  = 1024;
-constexpr uint32_t k_most_layers = 4096;
-constexpr uint32_t k_most_rows   = 4096; // memory and readout
-constexpr uint32_t k_most_width  = 1 << 20;
-constexpr uint32_t k_most_tokens = 1 << 24;
+constexpr uint32_t k_most_steps        = 1024;
+constexpr uint32_t k_most_layers       = 4096;
+constexpr uint32_t k_most_rows         = 4096; // memory and readout
+constexpr uint32_t k_most_width        = 1 << 20;
+constexpr uint32_t k_most_tokens       = 1 << 24;
+constexpr int      k_most_applications = 65536;   // of layers by all latent steps; a graph holds each of them
+constexpr size_t   k_most_json         = 1 << 20; // of either text in JSON
 
 struct Size {
     const char * name;
@@ -93,6 +95,19 @@ void check_sidecar_config(const SidecarConfig & config, const std::string & orig
         fail("memory_count and readout_count are above " + std::to_string(k_most_rows));
     }
     format->check(config, origin);
+    const int n_applications =
+        format->layer_applications(config, int(config.k_max)) - format->layer_applications(config, 0);
+    if (n_applications > k_most_applications) {
+        fail("k_max " + std::to_string(config.k_max) + " takes " + std::to_string(n_applications) +
+             " applications of a layer, at most " + std::to_string(k_most_applications) + " are allowed");
+    }
+    for (const auto & [name, text] : { std::pair(keys::penelope_train_config, &config.train_config),
+                                       std::pair(keys::penelope_eval_results, &config.eval_results) }) {
+        if (text->size() > k_most_json) {
+            fail(std::string(name) + " has " + format_bytes(text->size()) + " of JSON, at most " +
+                 format_bytes(k_most_json) + " are allowed");
+        }
+    }
 }
 
 bool is_sidecar(const GgufReader & file) {
@@ -213,9 +228,6 @@ void remove_sidecar_keys(GgufWriter & writer) {
                               keys::penelope_answer_prefix,
                               keys::penelope_task,
                               keys::penelope_settled,
-                              keys::penelope_base_name,
-                              keys::penelope_base_architecture,
-                              keys::penelope_task,
                               keys::penelope_match,
                               keys::penelope_visible_steps,
                               keys::penelope_base_sample,
