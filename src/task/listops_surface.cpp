@@ -6,6 +6,7 @@
 #include "task/question.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace penelope {
 
@@ -52,12 +53,31 @@ std::string operator_name(const Example & example) {
     return op == no_operator ? "" : listops_operators[op];
 }
 
+// A few digits in place of any number of them: every operator gives the same with them and n_hidden more.
+std::vector<int> few_alike(const Surface & surface, int n_hidden) {
+    const std::vector<int> & digits = surface.digits;
+    if (digits.empty()) {
+        return {};
+    }
+    switch (surface.op) {
+        case 0: return { digits.back() };
+        case 1: return { digits.front() };
+        case 2: {
+            // The middle stays where it is when as many go from either end, as long as none of those can get there.
+            const size_t n_kept = std::min(digits.size(), size_t(2 * n_hidden) + 2 + digits.size() % 2);
+            const auto   first  = digits.begin() + long((digits.size() - n_kept) / 2);
+            return { first, first + long(n_kept) };
+        }
+        default: return { int(std::accumulate(digits.begin(), digits.end(), int64_t(0)) % 10) };
+    }
+}
+
 // The most likely value if every hidden argument were a uniform digit; the smallest of several.
 int likeliest_value(const Surface & surface) {
     std::array<int, 10> counts   = {};
-    std::vector<int>    values   = surface.digits;
-    const size_t        n_shown  = values.size();
     const int           n_hidden = std::min(surface.n_hidden, max_hidden);
+    std::vector<int>    values   = few_alike(surface, n_hidden);
+    const size_t        n_shown  = values.size();
     int                 n_cases  = 1;
     for (int i = 0; i < n_hidden; ++i) {
         n_cases *= 10;

@@ -1,14 +1,16 @@
 // Deep ListOps: every label and step against a second evaluator, exact quotas, separation of the splits, determinism, and
 // what guessing gives.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "base/sha256.h"
 #include "support/listops_checker.h"
 #include "task/listops.h"
 
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -288,6 +290,46 @@ TEST_CASE("guessing") {
     CHECK(one("Evaluate: [ADD 4 7]", "1") == 0.0);
     CHECK(one("Evaluate: [MAX]", "0") == 0.0);
     CHECK(one("What?", "0") == 0.0);
+}
+
+TEST_CASE("a guess at any number of digits is what all of them give") {
+    // The definition: every hidden argument any digit, the most frequent result, the smallest of several.
+    const auto defined = [](size_t op, const std::vector<int> & digits, int n_hidden) {
+        std::array<int, 10> counts = {};
+        for (int number = 0; number < int(std::pow(10, n_hidden)); number++) {
+            std::vector<int> values = digits;
+            for (int i = 0, rest = number; i < n_hidden; i++, rest /= 10) {
+                values.push_back(rest % 10);
+            }
+            counts[size_t(apply_listops(op, values))]++;
+        }
+        return std::to_string(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    };
+    Rng rng(3, 0);
+    for (size_t op = 0; op < listops_operators.size(); op++) {
+        for (int round = 0; round < 60; round++) {
+            const int        n_hidden = round % 3;
+            std::vector<int> digits;
+            std::string      question = std::string("Evaluate: [") + listops_operators[op];
+            for (int i = n_hidden == 0 ? 1 : 0; i < 1 + round / 3; i++) {
+                digits.push_back(int(rng.uniform() * 10));
+                question += " " + std::to_string(digits.back());
+            }
+            for (int i = 0; i < n_hidden; i++) {
+                question += " [MAX 1 2]";
+            }
+            if (!digits.empty() || n_hidden > 0) {
+                CHECK_MESSAGE(listops_guess(question + "]") == defined(op, digits, n_hidden), question);
+            }
+        }
+    }
+    std::string long_one = "Evaluate: [MED [MAX 1 2] [MAX 1 2] [MAX 1 2] [MAX 1 2]";
+    for (int i = 0; i < 100000; i++) {
+        long_one += " 7";
+    }
+    const std::clock_t begin = std::clock();
+    CHECK(listops_guess(long_one + "]") == "7");
+    CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 1);
 }
 
 TEST_CASE("questions are recognized by their shape") {
