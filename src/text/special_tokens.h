@@ -28,6 +28,9 @@ class SpecialTokens {
     std::vector<Match> find(std::string_view text) const;
 
   private:
+    // At that place and of at most that size; size 0 if there is none.
+    Match longest_at(std::string_view text, size_t begin, size_t most) const;
+
     // A tree of bytes; node 0 is the root.
     std::unordered_map<uint64_t, uint32_t> edges_;          // node << 8 | byte -> node
     std::vector<int32_t>                   token_of_{ -1 }; // of a node, -1 for none

@@ -1,6 +1,5 @@
 // The tokenizer on small vocabularies made here: merging, special tokens, BOS, streaming, damaged vocabularies, and
 // inputs that would take for ever if anything were quadratic.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -179,6 +178,29 @@ TEST_CASE("special tokens") {
     CHECK(tokenizer.decode({ bos_id, 'x', user_id, 259, eos_id }) == "x<user>");
     CHECK(tokenizer.decode({ bos_id, 'x', eos_id }, { true }) == "<|begin_of_text|>x<|end_of_text|>");
     CHECK(tokenizer.token_type(259) == TokenType::control);
+}
+
+TEST_CASE("special tokens that begin alike: the longest, and a shorter one where that has no room") {
+    TokenizerData data = small_vocabulary();
+    for (const char * text : { "pp", "ppq", "qrst" }) {
+        data.tokens.push_back(text);
+        data.types.push_back(TokenType::user_defined);
+    }
+    const Tokenizer tokenizer(data);
+    CHECK(tokenizer.encode("ppqpp") == Ids{ 260, 259 });
+    CHECK(tokenizer.encode("ppqrst") == Ids{ 259, 261 });
+    CHECK(tokenizer.encode("ppqppqrst") == Ids{ 260, 259, 261 });
+
+    // Of every length, so that there are millions of matches.
+    for (size_t n = 2; n < 2000; n++) {
+        data.tokens.push_back(repeat("w", n));
+        data.types.push_back(TokenType::user_defined);
+    }
+    const Tokenizer many(data);
+    Ids             ids;
+    CHECK(seconds([&] { ids = many.encode(repeat("w", 5000)); }) < 5);
+    CHECK(ids.size() == 3);
+    CHECK(many.decode(ids) == repeat("w", 5000));
 }
 
 TEST_CASE("ends of generation by text, whatever the file calls them") {
