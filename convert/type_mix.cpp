@@ -12,7 +12,7 @@ bool place_holds(const MixRule & rule, const MixFacts & facts) {
         case MixPlace::all: return true;
         case MixPlace::first: return i < rule.count;
         case MixPlace::first_share: return i < n / rule.count;
-        case MixPlace::more_bits: return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
+        case MixPlace::more_bits: return i < n / 8 || i >= 7 * int64_t(n) / 8 || (i - n / 8) % 3 == 2;
         case MixPlace::shared_heads: return facts.heads_per_kv >= kSharedHeads;
     }
     return false;
