@@ -10,8 +10,17 @@ namespace penelope {
 
 namespace {
 
-constexpr Symbol kEnd        = std::numeric_limits<Symbol>::max(); // of an alternative
-constexpr size_t kMostStacks = 20000;
+constexpr Symbol kEnd          = std::numeric_limits<Symbol>::max(); // of an alternative
+constexpr size_t kMostStacks   = 20000;                              // of one state
+constexpr size_t kMostSpent    = 100000000;                          // stacks looked at in all, less than a second ...
+constexpr size_t kMostKept     = 16000000; // ... and numbers in the tables of all states, some tens of MB
+constexpr size_t kOpenSteps    = 16;       // opening a rule takes as long as looking at so many stacks
+constexpr size_t kFrameNumbers = 8;        // a frame and its place in the table
+
+[[noreturn]] void fail_ambiguous() {
+    throw Error(ErrorKind::unsupported, "grammar: one text can be read in too many ways",
+                "make its alternatives differ earlier");
+}
 
 } // namespace
 
@@ -43,10 +52,29 @@ Automaton::Automaton(std::shared_ptr<const Grammar> grammar) : grammar_(std::mov
     start_ = state_of(std::move(open));
 }
 
+double Automaton::used() const {
+    return std::max(double(n_spent_) / double(kMostSpent), double(n_kept_) / double(kMostKept));
+}
+
+void Automaton::spend(size_t n_steps) {
+    n_spent_ += n_steps;
+    if (n_spent_ > kMostSpent) {
+        fail_ambiguous();
+    }
+}
+
+void Automaton::keep(size_t n_numbers) {
+    n_kept_ += n_numbers;
+    if (n_kept_ > kMostKept) {
+        fail_ambiguous();
+    }
+}
+
 int Automaton::frame(int place, int below) {
     const uint64_t key         = uint64_t(uint32_t(place)) << 32 | uint32_t(below);
     const auto [found, is_new] = frame_ids_.emplace(key, int(frames_.size()));
     if (is_new) {
+        keep(kFrameNumbers);
         frames_.push_back({ place, below });
     }
     return found->second;
@@ -60,6 +88,7 @@ int Automaton::state_of(std::vector<Frame> open) {
         const Frame  top    = open.back();
         const Symbol symbol = code_[size_t(top.place)];
         open.pop_back();
+        spend(kOpenSteps);
         if (symbol == kEnd && top.below == none) {
             state.accepts = true;
             continue;
@@ -73,8 +102,7 @@ int Automaton::state_of(std::vector<Frame> open) {
             continue;
         }
         if (seen.size() > kMostStacks) {
-            throw Error(ErrorKind::unsupported, "grammar: one text can be read in too many ways",
-                        "make its alternatives differ earlier");
+            fail_ambiguous();
         }
         if (symbol < 0) {
             state.stacks.push_back(id);
@@ -92,6 +120,7 @@ int Automaton::state_of(std::vector<Frame> open) {
     std::sort(state.stacks.begin(), state.stacks.end());
     const auto [found, is_new] = state_ids_.emplace(std::pair(state.stacks, state.accepts), int(states_.size()));
     if (is_new) {
+        keep(2 * state.stacks.size() + byte_of_.size());
         state.next.assign(byte_of_.size(), unknown);
         states_.push_back(std::move(state));
     }
@@ -99,6 +128,7 @@ int Automaton::state_of(std::vector<Frame> open) {
 }
 
 int Automaton::take(int state, int group) {
+    spend(states_[size_t(state)].stacks.size() + 1);
     std::vector<Frame> open;
     for (const int id : states_[size_t(state)].stacks) {
         const Frame top = frames_[size_t(id)];

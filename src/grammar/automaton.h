@@ -1,5 +1,5 @@
 // Follows a grammar byte by byte: a pushdown automaton whose states are sets of stacks, made when a text first comes to them and kept.
-// Not for several threads.
+// Not for several threads. Every call throws Error(unsupported) when the grammar takes more work or room than one may.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -23,6 +23,8 @@ class Automaton {
     bool accepts(int state) const { return state != dead && states_[size_t(state)].accepts; } // the text may end here
     bool goes_on(int state) const { return state != dead && !states_[size_t(state)].stacks.empty(); }
 
+    double used() const; // of the work and room it may take, from 0 to 1
+
   private:
     static constexpr int none    = -1; // the empty stack
     static constexpr int unknown = -2; // a transition nobody has taken
@@ -38,9 +40,11 @@ class Automaton {
         std::vector<int> next; // by group of bytes
     };
 
-    int frame(int place, int below);
-    int state_of(std::vector<Frame> open);
-    int take(int state, int group);
+    void spend(size_t n_steps);
+    void keep(size_t n_numbers);
+    int  frame(int place, int below);
+    int  state_of(std::vector<Frame> open);
+    int  take(int state, int group);
 
     std::shared_ptr<const Grammar> grammar_;
     std::vector<Symbol>            code_;         // all alternatives one after the other, each with an end
@@ -52,6 +56,7 @@ class Automaton {
     std::unordered_map<uint64_t, int>                frame_ids_;
     std::vector<State>                               states_;
     std::map<std::pair<std::vector<int>, bool>, int> state_ids_;
+    size_t                                           n_spent_ = 0, n_kept_ = 0;
     int                                              start_;
 };
 

@@ -1,6 +1,9 @@
+#include "grammar/automaton.h"
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
 #include "serve/ask.h"
+
+#include <algorithm>
 
 namespace penelope {
 
@@ -17,6 +20,8 @@ constexpr FormPlace kFormPlaces[] = {
     { "/response_format", "/response_format/json_schema/schema" }, // OpenAI's chat
     { "/response_format", "/response_format/schema" },             // as some clients of llama.cpp write it
     { "/text/format", "/text/format/schema" },                     // OpenAI's Responses
+    { "/output_config/format", "/output_config/format/schema" },   // Anthropic's Messages
+    { "/output_format", "/output_format/schema" },                 // the same, as it was before
 };
 
 std::string name_of(std::string path) {
@@ -32,22 +37,30 @@ template <typename Make> void set_grammar(Ask & ask, const std::string & field, 
         throw RequestError(400, field + ": more than one schema or grammar", field);
     }
     try {
-        ask.job->generate.grammar = std::make_shared<const Grammar>(make());
+        auto grammar = std::make_shared<const Grammar>(make());
+        Automaton{ grammar }; // throws where even its first state is too large
+        ask.job->generate.grammar = std::move(grammar);
     } catch (const Error & error) {
-        throw RequestError(400, field + ": " + error.message(), field);
+        const std::string words = error.message();
+        throw RequestError(400, words.rfind(field + ": ", 0) == 0 ? words : field + ": " + words, field);
     }
 }
 
 } // namespace
 
 void read_constraint(Ask & ask, const Fields & fields, const std::string & body) {
-    const bool asked =
-        fields.has("response_format") || fields.has("text") || fields.has("json_schema") || fields.has("grammar");
-    if (!asked) {
+    const char * const places[] = { "response_format", "text",        "output_config",
+                                    "output_format",   "json_schema", "grammar" };
+    if (std::none_of(std::begin(places), std::end(places), [&](const char * name) { return fields.has(name); })) {
         return;
     }
-    const OrderedJson request = OrderedJson::parse(body);
-    const auto        find    = [&](const std::string & path) {
+    OrderedJson request;
+    try {
+        request = parse_ordered_json(body, "body");
+    } catch (const Error & error) {
+        throw RequestError(400, error.message());
+    }
+    const auto find = [&](const std::string & path) {
         const OrderedJson::json_pointer place(path);
         return request.contains(place) ? request.at(place) : OrderedJson();
     };

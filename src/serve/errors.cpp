@@ -1,5 +1,9 @@
 #include "serve/errors.h"
 
+#include "base/log.h"
+
+#include <new>
+
 namespace penelope {
 
 namespace {
@@ -46,6 +50,18 @@ RequestError to_request_error(const Error & error) {
     const std::string text   = error.hint.empty() ? error.message() : error.message() + " (" + error.hint + ")";
     const bool        theirs = error.kind == ErrorKind::usage || error.kind == ErrorKind::unsupported;
     return RequestError(theirs ? 400 : error.kind == ErrorKind::memory ? 503 : 500, text);
+}
+
+RequestError to_request_error(const std::exception & error) {
+    if (const auto * own = dynamic_cast<const Error *>(&error)) {
+        return to_request_error(*own);
+    }
+    if (const auto * own = dynamic_cast<const RequestError *>(&error)) {
+        return *own;
+    }
+    log_error(std::string("serve: ") + error.what());
+    return dynamic_cast<const std::bad_alloc *>(&error) ? RequestError(503, "memory: there is not enough of it")
+                                                        : RequestError(500, "internal error");
 }
 
 OrderedJson openai_error(const RequestError & error) {

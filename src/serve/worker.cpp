@@ -46,16 +46,14 @@ void Worker::check(const Job & job) const {
     check_sampling(job.generate.sampling);
 }
 
-void Worker::submit(std::shared_ptr<Job> job) {
+void Worker::submit(std::shared_ptr<Job> job, int index) {
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (closed_) {
             throw RequestError(503, "the server is shutting down", "", "shutting_down");
         }
-        for (int i = 0; i < job->n_answers; i++) {
-            waiting_.push_back({ job, i });
-        }
-        metrics_.waiting += job->n_answers;
+        waiting_.push_back({ std::move(job), index });
+        metrics_.waiting++;
     }
     wake_.notify_one();
 }
@@ -89,8 +87,12 @@ bool Worker::wait_idle(std::chrono::milliseconds time) {
 }
 
 void Worker::stop() {
-    close();
-    stopped_ = true;
+    {
+        const std::lock_guard<std::mutex> lock(
+            mutex_); // else the thread might look, and sleep after the call that wakes it
+        closed_  = true;
+        stopped_ = true;
+    }
     session_.cancel(); // the graph that is running
     wake_.notify_one();
     if (thread_.joinable()) {
@@ -115,18 +117,18 @@ void Worker::loop() {
     while (wait_for_work()) {
         context_.limit_threads(std::max(1, options().n_threads / n_computing_));
         drop_gone();
-        admit();
-        read_round();
-        think_round();
-        decode_round();
+        try {
+            admit();
+            read_round();
+            think_round();
+            decode_round();
+        } catch (const std::exception & error) { // outside the work for some answers: the device is gone
+            fail_all(to_request_error(error));
+        }
     }
     n_computing_--;
     const RequestError gone(503, "the server is shutting down", "", "shutting_down");
-    for (int i = 0; i < int(slots_.size()); i++) {
-        if (slot(i).busy()) {
-            fail(i, gone);
-        }
-    }
+    fail_all(gone);
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const Task & task : waiting_) {
         task.job->report(FailedEvent{ gone });
@@ -184,14 +186,17 @@ void Worker::admit() {
             return std::make_pair(n_kept_of(cached, task.job->prompt), -int(cached.size()));
         };
         const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
-        Slot &    taken = slot(best);
-        taken.n_kept = taken.n_read = context_.cache().restore(best, worth(best).first);
-        taken.task                  = std::move(task);
+        Slot &    taken   = slot(best);
+        const int n_worth = worth(best).first;
+        taken.task        = std::move(task);
         taken.prompt_ms = taken.latent_ms = 0;
         taken.thinking                    = false;
         metrics_.busy_slots++;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        kept_[size_t(best)].clear();
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            kept_[size_t(best)].clear();
+        }
+        taken.n_kept = taken.n_read = context_.cache().restore(best, n_worth);
     }
 }
 
@@ -199,9 +204,10 @@ bool Worker::attempt(const Streams & streams, double Slot::*time, const std::fun
     const Stopwatch watch;
     try {
         work();
-    } catch (const Error & error) {
+    } catch (const std::exception & error) {
+        const RequestError problem = to_request_error(error);
         for (int stream : streams) {
-            fail(stream, to_request_error(error));
+            fail(stream, problem);
         }
         return false;
     }
@@ -273,7 +279,12 @@ void Worker::begin_answers(const Streams & streams, const Filled & filled) {
         blank.timings.prompt_ms  = s.prompt_ms + s.latent_ms;
         GenerateOptions generate = job.generate;
         generate.sampling.seed += uint64_t(s.task.index); // each answer of a job draws for itself
-        s.growing      = std::make_unique<GrowingAnswer>(facts_, generate, filled.n_rows[i], std::move(blank));
+        const bool begun = attempt({ streams[i] }, &Slot::prompt_ms, [&] {
+            s.growing = std::make_unique<GrowingAnswer>(facts_, generate, filled.n_rows[i], std::move(blank));
+        });
+        if (!begun) {
+            continue;
+        }
         s.decode_start = std::chrono::steady_clock::now();
         metrics_.prompt_us += uint64_t((s.prompt_ms + s.latent_ms) * 1000);
         metrics_.prompt_tokens += job.prompt.size();
@@ -300,9 +311,10 @@ void Worker::decode_round() {
     std::vector<std::vector<float>> rows;
     try {
         rows = decode(context_, next);
-    } catch (const Error & error) {
+    } catch (const std::exception & error) {
+        const RequestError problem = to_request_error(error);
         for (const NextToken & token : next) {
-            fail(token.stream, to_request_error(error));
+            fail(token.stream, problem);
         }
         return;
     }
@@ -323,8 +335,9 @@ void Worker::take(int stream, const std::vector<float> & logits) {
         }
         metrics_.predicted_tokens++;
         s.task.job->report(std::move(event));
-    } catch (const Error & error) {
-        return fail(stream, to_request_error(error)); // these logits were not finite; the others are not concerned
+    } catch (const std::exception & error) {
+        // These logits were not finite, or the grammar took too much; the others are not concerned.
+        return fail(stream, to_request_error(error));
     }
     if (s.growing->done()) {
         finish(stream);
@@ -347,8 +360,20 @@ void Worker::finish(int stream) {
     release(stream);
 }
 
+void Worker::fail_all(const RequestError & error) {
+    for (int i = 0; i < int(slots_.size()); i++) {
+        if (slot(i).busy()) {
+            fail(i, error);
+        }
+    }
+}
+
 void Worker::fail(int stream, const RequestError & error) {
     slot(stream).cached.clear();
+    try {
+        context_.cache().clear(stream); // what failed may have left rows that are no numbers, and masked rows are read
+    } catch (const Error &) {           // the device is gone, as every further request will say
+    }
     slot(stream).task.job->report(FailedEvent{ error });
     slot(stream).task.job->cancel(); // its other answers are of no use
     release(stream);

@@ -32,8 +32,8 @@ class Worker {
 
     // Throws Error(usage) when the prompt does not fit or K is out of range.
     void check(const Job & job) const;
-    // Throws RequestError(503) when the worker is closing. The job was checked.
-    void submit(std::shared_ptr<Job> job);
+    // One of the answers of a job. Throws RequestError(503) when the worker is closing. The job was checked.
+    void submit(std::shared_ptr<Job> job, int index);
     // Answers that run or wait for a slot, and tokens of a prompt's beginning that a free slot holds.
     int load() const;
     int holds(const Tokens & prompt) const;
@@ -81,6 +81,7 @@ class Worker {
     void take(int stream, const std::vector<float> & logits);
     void finish(int stream);
     void fail(int stream, const RequestError & error);
+    void fail_all(const RequestError & error);
     void release(int stream);
 
     // Does work for these streams; an error of it fails them all. The time goes to each. False after an error.
@@ -101,14 +102,13 @@ class Worker {
     Metrics &                     metrics_;
     std::atomic<int> &            n_computing_;
     std::vector<Slot>             slots_;
-    std::atomic<bool>             stopped_{ false };
 
     mutable std::mutex      mutex_; // of what follows
     std::condition_variable wake_, idle_;
     std::list<Task>         waiting_;
     std::vector<Tokens>     kept_;       // of each slot, empty while it is busy
     int                     n_busy_ = 0; // slots
-    bool                    closed_ = false;
+    bool                    closed_ = false, stopped_ = false;
     std::thread             thread_;
 };
 

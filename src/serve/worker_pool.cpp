@@ -48,14 +48,23 @@ Worker & WorkerPool::best_for(const Job & job) {
 
 void WorkerPool::submit(const std::shared_ptr<Job> & job) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (metrics_.waiting + job->n_answers > n_queue_) {
-        throw RequestError(503, "the queue is full: " + std::to_string(metrics_.waiting) + " answers are waiting", "",
-                           "queue_full");
+    int                               n_there = 0;
+    for (const auto & worker : workers_) {
+        n_there += worker->load();
     }
-    best_for(*job).submit(job);
+    if (n_there + job->n_answers > options_.n_streams + n_queue_) {
+        throw RequestError(503,
+                           "the queue is full: " + std::to_string(std::max(0, n_there - options_.n_streams)) +
+                               " answers are waiting",
+                           "", "queue_full");
+    }
+    for (int i = 0; i < job->n_answers; i++) {
+        best_for(*job).submit(job, i);
+    }
 }
 
 void WorkerPool::close() {
+    const std::lock_guard<std::mutex> lock(mutex_); // a job is taken by all or by none
     for (const auto & worker : workers_) {
         worker->close();
     }

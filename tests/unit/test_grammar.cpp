@@ -1,6 +1,5 @@
 // Grammars: what an automaton takes of GBNF and JSON Schema, what is refused and in which words, and that every text it can be led to
 // is JSON of the schema.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
 #include "base/rng.h"
 #include "grammar/automaton.h"
@@ -288,6 +287,65 @@ TEST_CASE("tokens are followed through their bytes") {
     filter.accept('!');
     CHECK(allowed() == std::vector<int32_t>{ 257 });
     CHECK(filter.complete());
+}
+
+// Tries every byte after each beginning of the text, as the tokens of a vocabulary do.
+void try_all_bytes(Automaton & automaton, const std::string & text) {
+    int state = automaton.start();
+    for (size_t i = 0; i <= text.size(); i++) {
+        for (int byte = 0; byte < 256; byte++) {
+            automaton.next(automaton.next(state, static_cast<unsigned char>(byte)), 'e');
+        }
+        state = i < text.size() ? automaton.next(state, static_cast<unsigned char>(text[i])) : state;
+    }
+}
+
+TEST_CASE("a small grammar cannot take much time or room") {
+    std::string ways = "root ::= b", marks;
+    for (int i = 0; i < 300; i++) {
+        ways += " | a \"~\"";
+    }
+    for (char c = 'a'; c <= 'v'; c++) {
+        marks += std::string(marks.empty() ? "" : " | ") + "\"" + c + "\" [a-z]{60}";
+    }
+    Automaton automaton = gbnf("a ::= [a-z]*\nb ::= [a-z]* ( " + marks + " ) \"~\"\n" + ways);
+    Rng       rng(1);
+    CHECK_THROWS_WITH_AS(
+        for (int n = 0; n < 100000; n++) {
+            std::string text;
+            for (int i = 0; i < 60; i++) {
+                text += char('a' + rng.below(26));
+            }
+            automaton.next(automaton.start(), text);
+        },
+        "grammar: one text can be read in too many ways", Error);
+    CHECK(automaton.used() > 0.99);
+}
+
+TEST_CASE("what people ask for takes little of it") {
+    std::string words, properties;
+    for (int i = 0; i < 1000; i++) {
+        words += (i ? ",\"value " : "\"value ") + std::to_string(i * 7919 % 100003) + "\"";
+        properties +=
+            (i ? ",\"p" : "\"p") + std::to_string(i) + "\":{\"type\":\"" + (i % 2 ? "integer" : "string") + "\"}";
+    }
+    Automaton json = schema("{}"), one_of = schema("{\"enum\":[" + words + "]}"),
+              wide     = schema("{\"type\":\"object\",\"properties\":{" + properties + "}}"),
+              counted  = gbnf("root ::= line{1,500}\nline ::= [a-z ]{1,80} \"\\n\""),
+              sum      = gbnf("root ::= term ( [-+*/] term )*\nterm ::= [0-9]+ | \"(\" root \")\" | [a-z]+");
+    std::string nested = "0", lines;
+    for (int i = 0; i < 100; i++) {
+        nested = "{\"a\": [" + nested + ", \"text with \\u00e9\", -1.5e3]}";
+        lines += "some words of a line\n";
+    }
+    try_all_bytes(json, nested);
+    try_all_bytes(one_of, "\"value 7919\"");
+    try_all_bytes(wide, "{\"p0\": \"a\", \"p1\": 17, \"p400\": \"b\"}");
+    try_all_bytes(counted, lines);
+    try_all_bytes(sum, "(a+(b*17-(c/2)))*((((((x))))))");
+    for (const Automaton * automaton : { &json, &one_of, &wide, &counted, &sum }) {
+        CHECK(automaton->used() < 0.1);
+    }
 }
 
 TEST_CASE("a grammar that reads one text in too many ways is refused, others stay small") {
