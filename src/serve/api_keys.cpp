@@ -25,16 +25,52 @@ bool ApiKeys::accepts(const std::string & key) const {
     return found;
 }
 
+namespace {
+
+constexpr const char * kBlanks   = " \t\r";
+constexpr const char * kByteMark = "\xEF\xBB\xBF"; // some editors begin a file with it
+
+void add_key(const std::string & text, const std::string & origin, std::vector<std::string> & keys) {
+    const std::string key = without_blanks(text);
+    if (key.find('%') != std::string::npos) {
+        throw Error(ErrorKind::usage, origin + ": a key holds '%', and headers of requests may be read with %41 for A",
+                    "choose keys of letters, digits, - and _");
+    }
+    if (!key.empty()) {
+        keys.push_back(key);
+    }
+}
+
+} // namespace
+
+std::string without_blanks(const std::string & text) {
+    const size_t first = text.find_first_not_of(kBlanks);
+    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
+std::vector<std::string> parse_keys(const std::string & text, const std::string & origin) {
+    std::istringstream       in(text);
+    std::vector<std::string> keys;
+    for (std::string part; std::getline(in, part, ',');) {
+        add_key(part, origin, keys);
+    }
+    if (keys.empty()) {
+        throw Error(ErrorKind::usage, origin + ": holds no key", "give one, or leave the option out");
+    }
+    return keys;
+}
+
 std::vector<std::string> read_key_file(const std::string & path) {
-    const MappedFile         file = MappedFile::open(path);
-    std::istringstream       in{ std::string(reinterpret_cast<const char *>(file.data()), file.size()) };
+    const MappedFile file = MappedFile::open(path);
+    std::string      text(reinterpret_cast<const char *>(file.data()), file.size());
+    if (text.compare(0, 3, kByteMark) == 0) {
+        text.erase(0, 3);
+    }
+    std::istringstream       in(text);
     std::vector<std::string> keys;
     for (std::string line; std::getline(in, line);) {
-        while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) {
-            line.pop_back();
-        }
-        if (!line.empty() && line[0] != '#') {
-            keys.push_back(line);
+        if (line[0] != '#') {
+            add_key(line, path, keys);
         }
     }
     if (keys.empty()) {

@@ -19,7 +19,12 @@ class ApiKeys {
     std::vector<std::string> hashes_; // SHA-256: all of one length, and no key lies in memory
 };
 
+// The keys in "one, two". Throws Error when there is none, or one that no request could bring. origin stands in messages: "--api-key".
+std::vector<std::string> parse_keys(const std::string & text, const std::string & origin);
+
 // One key a line; empty lines and lines that start with # are left out. Throws Error when the file cannot be read or has none.
 std::vector<std::string> read_key_file(const std::string & path);
+
+std::string without_blanks(const std::string & text); // at both ends
 
 } // namespace penelope

@@ -155,6 +155,13 @@ void read_token_limit(Ask & ask, const Fields & fields, const std::vector<std::s
     }
 }
 
+void read_logprobs(Ask & ask, const Fields & fields) {
+    const int n = int(fields.integer("top_logprobs", 0, kMostLogprobs).value_or(0));
+    if (n > 0 || fields.boolean("logprobs").value_or(false)) {
+        ask.job->generate.n_logprobs = n;
+    }
+}
+
 Ask read_ask(const Service & service, const Fields & fields) {
     Ask   ask;
     Job & job    = *ask.job;

@@ -6,6 +6,8 @@
 
 namespace penelope {
 
+constexpr int kMostLogprobs = 20;
+
 struct Ask {
     std::shared_ptr<Job>     job           = std::make_shared<Job>();
     bool                     stream        = false;
@@ -21,11 +23,14 @@ Ask read_ask(const Service & service, const Fields & fields);
 // n_predict from the first of these names that is given.
 void read_token_limit(Ask & ask, const Fields & fields, const std::vector<std::string> & names);
 
+// n_logprobs from "logprobs" and "top_logprobs".
+void read_logprobs(Ask & ask, const Fields & fields);
+
 // From "messages" (OpenAI and Anthropic alike) or such a list under another name.
 std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name);
 
-// What the answer has to be: "response_format" of a chat, "format" of a response's text, llama.cpp's "json_schema" and "grammar". `body`
-// is the request once more, because objects of Fields lose the order of their properties.
+// What the answer has to be: "response_format" of a chat, "text.format" of a response, "output_config.format" of a message, llama.cpp's
+// "json_schema" and "grammar". `body` is the request once more, because objects of Fields lose the order of their properties.
 void read_constraint(Ask & ask, const Fields & fields, const std::string & body);
 
 // The prompt of a conversation or of one text. Control tokens written out in them are plain text.

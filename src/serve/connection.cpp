@@ -36,8 +36,8 @@ Connection *& Connection::current() {
     return connection;
 }
 
-Connection::Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits)
-    : socket_(socket), ssl_(tls ? SSL_new(tls) : nullptr, SSL_free), limits_(limits),
+Connection::Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits, std::function<bool()> stopped)
+    : socket_(socket), ssl_(tls ? SSL_new(tls) : nullptr, SSL_free), limits_(limits), stopped_(std::move(stopped)),
       deadline_(Clock::now() + limits.request) {
     const int on = 1;
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // tokens are small and should not wait
@@ -59,7 +59,7 @@ Connection::~Connection() {
 // A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is still
 // sending of a request that was refused is thrown away for a moment.
 void Connection::let_go() const {
-    if (n_taken_ <= limits_.request_bytes) {
+    if (n_taken_ <= limits_.request_bytes && !closing_) {
         return;
     }
     const auto until = Clock::now() + kLetGo;
@@ -73,15 +73,16 @@ void Connection::let_go() const {
     }
 }
 
+// In short turns, so that a client that neither sends nor takes does not hold up the end of the server.
 bool Connection::wait(short events, Clock::time_point until) const {
     while (true) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
         pollfd     one{ socket_, events, 0 };
-        const int  n = ::poll(&one, 1, int(std::clamp<long long>(left, 0, 1 << 20)));
+        const int  n = ::poll(&one, 1, int(std::clamp<long long>(left.count(), 0, kTurn.count())));
         if (n > 0) {
             return true;
         }
-        if (n == 0 || errno != EINTR) {
+        if ((n < 0 && errno != EINTR) || left.count() <= 0 || stopped_()) {
             return false;
         }
     }
@@ -129,17 +130,10 @@ bool Connection::fill(Clock::time_point until) {
     return false;
 }
 
-bool Connection::wait_request(const std::function<bool()> & stopped) {
-    const auto until = Clock::now() + limits_.keep_alive;
-    n_taken_         = buffer_.size() - start_;
-    while (start_ == buffer_.size()) {
-        // In short turns, so that an idle connection does not hold up the end of the server.
-        if (stopped() || Clock::now() >= until) {
-            return false;
-        }
-        if (wait(POLLIN, std::min(until, Clock::now() + std::chrono::milliseconds(100))) && !fill(Clock::now())) {
-            return false;
-        }
+bool Connection::wait_request() {
+    n_taken_ = buffer_.size() - start_;
+    if (start_ == buffer_.size() && (stopped_() || !fill(Clock::now() + limits_.keep_alive))) {
+        return false;
     }
     deadline_ = Clock::now() + limits_.request;
     return true;

@@ -20,15 +20,15 @@ struct ConnectionLimits {
 
 class Connection : public httplib::Stream {
   public:
-    // Takes the socket. tls: null for none.
-    Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits);
+    // Takes the socket. tls: null for none. stopped: the server is to end, and waits for no client any more.
+    Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits, std::function<bool()> stopped);
     ~Connection() override;
     Connection(const Connection &)             = delete;
     Connection & operator=(const Connection &) = delete;
 
-    bool handshake();                                         // of TLS; true without it
-    bool wait_request(const std::function<bool()> & stopped); // true: a byte of the next one is there, its time starts
-    bool peer_gone();                                         // the client closed its side while we work
+    bool handshake();    // of TLS; true without it
+    bool wait_request(); // true: a byte of the next one is there, its time starts
+    bool peer_gone();    // the client closed its side while we work
     void close_after_response() { closing_ = true; }
     bool closing() const { return closing_; }
 
@@ -46,15 +46,17 @@ class Connection : public httplib::Stream {
   private:
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::milliseconds kLetGo{ 1000 };
+    static constexpr std::chrono::milliseconds kTurn{ 100 }; // between two looks at stopped()
     static constexpr size_t                    kMostLetGo = 16 << 20;
 
     bool wait(short events, Clock::time_point until) const;
     void let_go() const;
-    bool fill(Clock::time_point until); // the buffer; false: closed, failed or too late
+    bool fill(Clock::time_point until); // the buffer; false: closed, failed, stopped or too late
 
     int                                   socket_;
     std::unique_ptr<SSL, void (*)(SSL *)> ssl_;
     ConnectionLimits                      limits_;
+    std::function<bool()>                 stopped_;
     Clock::time_point                     deadline_;
     size_t                                n_taken_ = 0; // bytes of this request
     std::string                           buffer_;      // received, not yet read

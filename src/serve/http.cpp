@@ -1,8 +1,12 @@
 #include "serve/http.h"
 
+#include "base/format.h"
 #include "base/log.h"
 
+#include <strings.h>
+
 #include <algorithm>
+#include <cctype>
 
 namespace penelope {
 
@@ -15,11 +19,23 @@ bool is_open(const std::string & path) {
 }
 
 std::string key_of(const httplib::Request & request) {
-    const std::string header = request.get_header_value("Authorization");
-    if (header.rfind("Bearer ", 0) == 0) {
-        return header.substr(7);
+    const std::string           header   = request.get_header_value("Authorization");
+    static constexpr const char scheme[] = "bearer ";
+    if (strncasecmp(header.c_str(), scheme, sizeof scheme - 1) == 0) {
+        return without_blanks(header.substr(sizeof scheme - 1));
     }
     return request.get_header_value("x-api-key");
+}
+
+// One length that all readers of the bytes agree on: a proxy before this server may take another of several.
+bool has_one_length(const httplib::Request & request) {
+    return request.get_header_value_count("Content-Length") + request.get_header_value_count("Transfer-Encoding") <= 1;
+}
+
+// Of the methods that routes take, the library reads the bodies of one.
+bool body_is_read(const httplib::Request & request) {
+    const bool has_none = request.get_header_value("Content-Length") == "0" || !request.has_header("Content-Length");
+    return request.method == "POST" || (has_none && !request.has_header("Transfer-Encoding"));
 }
 
 // "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "[::1]"
@@ -40,6 +56,9 @@ void check_sender(const Service & service, const httplib::Request & request) {
         throw RequestError(403, "host: '" + without_port(host).substr(0, 80) + "' is not a name of this server", "",
                            "host");
     }
+    if (!has_one_length(request)) {
+        throw RequestError(400, "content-length: the request gives several lengths of its body");
+    }
     const std::string origin = request.get_header_value("Origin");
     const bool        same   = origin.empty() || origin == "http://" + host || origin == "https://" + host;
     if (!same && !contains(service.options.origins, origin) && !contains(service.options.origins, "*")) {
@@ -54,6 +73,15 @@ void check_sender(const Service & service, const httplib::Request & request) {
     }
 }
 
+// Headers that the page of another site may send: those its browser asks for, as libraries put many of their own into each request.
+std::string allowed_headers(const httplib::Request & request) {
+    const std::string asked = request.get_header_value("Access-Control-Request-Headers");
+    const bool        plain = std::all_of(asked.begin(), asked.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_' || c == ',' || c == ' ';
+    });
+    return asked.empty() || !plain ? "Authorization, Content-Type, x-api-key" : asked;
+}
+
 void allow_origin(const Service & service, const httplib::Request & request, httplib::Response & response) {
     const std::string origin = request.get_header_value("Origin");
     if (origin.empty() || (!contains(service.options.origins, origin) && !contains(service.options.origins, "*"))) {
@@ -61,7 +89,7 @@ void allow_origin(const Service & service, const httplib::Request & request, htt
     }
     response.set_header("Access-Control-Allow-Origin", origin);
     response.set_header("Vary", "Origin");
-    response.set_header("Access-Control-Allow-Headers", "Authorization, Content-Type, x-api-key");
+    response.set_header("Access-Control-Allow-Headers", allowed_headers(request));
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
 }
 
@@ -153,14 +181,8 @@ Handler guarded(Handler handler, OrderedJson (*form)(const RequestError &)) {
     return [handler = std::move(handler), form](const httplib::Request & request, httplib::Response & response) {
         try {
             handler(request, response);
-        } catch (const RequestError & error) {
-            send_error(response, error, form(error));
-        } catch (const Error & error) {
-            const RequestError problem = to_request_error(error);
-            send_error(response, problem, form(problem));
         } catch (const std::exception & error) {
-            log_error(std::string("serve: ") + error.what());
-            const RequestError problem(500, "internal error");
+            const RequestError problem = to_request_error(error);
             send_error(response, problem, form(problem));
         }
     };
@@ -187,8 +209,8 @@ void install_guards(Listener & server, Service & service) {
             send_error(response, RequestError(response.status, words_of(response.status)));
         }
     });
-    server.set_post_routing_handler([](const httplib::Request &, httplib::Response & response) {
-        if (response.status >= 400 && Connection::current()) {
+    server.set_post_routing_handler([](const httplib::Request & request, httplib::Response & response) {
+        if ((response.status >= 400 || !body_is_read(request)) && Connection::current()) {
             // What is left of the request's body is not read: the next request would begin inside it.
             response.headers.erase("Keep-Alive");
             response.headers.erase("Connection");
@@ -198,7 +220,7 @@ void install_guards(Listener & server, Service & service) {
     });
     server.set_logger([&service](const httplib::Request & request, const httplib::Response & response) {
         service.metrics.count_response(response.status);
-        log_debug("serve: " + request.method + " " + request.path.substr(0, 200) + " " +
+        log_debug("serve: " + request.method + " " + in_quotes(request.path, 200) + " " +
                   std::to_string(response.status));
     });
 }
@@ -250,8 +272,8 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
                 }
                 const auto event = events->next();
                 return event ? send(event_text(*reply, *event)) : !client_gone();
-            } catch (const RequestError & error) {
-                send(reply->failed(error));
+            } catch (const std::exception & error) {
+                send(reply->failed(to_request_error(error)));
                 sink.done();
                 return true;
             }

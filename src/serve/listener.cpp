@@ -1,6 +1,7 @@
 #include "serve/listener.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "serve/errors.h"
 
 #include <openssl/err.h>
@@ -18,8 +19,8 @@ namespace {
 
 constexpr int kBacklog = 256; // the library's own is 5: bursts of clients would wait a second for their second try
 
-// A thread for each connection. Above the limit the connection is handled at once by the accepting thread, which only
-// refuses it: too_many() tells it so.
+// A thread for each connection. Above the limit, ours or the machine's, the connection is handled at once by the accepting thread,
+// which only refuses it: too_many() tells it so.
 class ConnectionThreads : public httplib::TaskQueue {
   public:
     ConnectionThreads(int limit, Metrics & metrics) : limit_(limit), metrics_(metrics) {}
@@ -31,22 +32,11 @@ class ConnectionThreads : public httplib::TaskQueue {
 
     void enqueue(std::function<void()> handle) override {
         join_ended();
-        if (n_running_ >= limit_) {
+        if (n_running_ >= limit_ || !start(handle)) {
             too_many() = true;
             handle();
             too_many() = false;
-            return;
         }
-        metrics_.connections = ++n_running_;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        threads_.emplace_back();
-        const auto place = std::prev(threads_.end());
-        *place           = std::thread([this, handle = std::move(handle), place] {
-            handle();
-            metrics_.connections = --n_running_;
-            const std::lock_guard<std::mutex> done(mutex_);
-            ended_.splice(ended_.end(), threads_, place);
-        });
     }
 
     void shutdown() override {
@@ -63,6 +53,27 @@ class ConnectionThreads : public httplib::TaskQueue {
     }
 
   private:
+    // False when the machine has no thread left, or no memory for it.
+    bool start(const std::function<void()> & handle) {
+        metrics_.connections = ++n_running_;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        std::list<std::thread>            one;
+        try {
+            const auto place = one.emplace(one.end());
+            *place           = std::thread([this, handle, place] {
+                handle();
+                metrics_.connections = --n_running_;
+                const std::lock_guard<std::mutex> done(mutex_);
+                ended_.splice(ended_.end(), threads_, place);
+            });
+        } catch (const std::exception &) {
+            metrics_.connections = --n_running_;
+            return false;
+        }
+        threads_.splice(threads_.end(), one);
+        return true;
+    }
+
     void join_ended() {
         std::list<std::thread> ended;
         {
@@ -81,15 +92,28 @@ class ConnectionThreads : public httplib::TaskQueue {
     std::list<std::thread> threads_, ended_;
 };
 
-void refuse(int socket) {
+// Made before it is needed: when there are too many connections, memory may be short.
+std::string refusal_text() {
     const std::string body = dump_json(openai_error(RequestError(503, "too many open connections", "", "connections")));
-    const std::string text = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-                             "Content-Type: application/json\r\nContent-Length: " +
-                             std::to_string(body.size()) + "\r\n\r\n" + body;
+    return "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+           "Content-Type: application/json\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+void refuse(int socket, const std::string & text) {
     const ssize_t ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     (void) ignored;
     ::shutdown(socket, SHUT_WR);
     ::close(socket);
+}
+
+// What the library would make of a request and nobody asks of this server: parts of a reply, thousands of them if wanted, and a form,
+// which may be no longer than 8 KiB. `curl -d` calls everything a form.
+void as_we_take_it(httplib::Request & request) {
+    request.ranges.clear();
+    if (request.get_header_value("Content-Type").rfind("application/x-www-form-urlencoded", 0) == 0) {
+        request.headers.erase("Content-Type");
+    }
 }
 
 std::string tls_reason() {
@@ -101,7 +125,7 @@ std::string tls_reason() {
 } // namespace
 
 Listener::Listener(const ListenOptions & options, Metrics & metrics)
-    : options_(options), metrics_(metrics), tls_(nullptr, SSL_CTX_free) {
+    : options_(options), metrics_(metrics), refusal_(refusal_text()), tls_(nullptr, SSL_CTX_free) {
     if (!options.cert.empty()) {
         tls_.reset(SSL_CTX_new(TLS_server_method()));
         SSL_CTX_set_min_proto_version(tls_.get(), TLS1_2_VERSION);
@@ -148,16 +172,22 @@ void Listener::run() {
 bool Listener::process_and_close_socket(socket_t socket) {
     if (ConnectionThreads::too_many()) {
         metrics_.count_response(503);
-        refuse(socket);
+        refuse(socket, refusal_);
         return false;
     }
-    Connection connection(socket, tls_.get(), options_.limits);
-    const auto stopped    = [this] { return svr_sock_ == INVALID_SOCKET; };
+    Connection connection(socket, tls_.get(), options_.limits, [this] { return svr_sock_ == INVALID_SOCKET; });
     Connection::current() = &connection;
-    bool good             = connection.handshake();
-    while (good && connection.wait_request(stopped)) {
-        bool closed = false;
-        good        = process_request(connection, false, closed, nullptr) && !closed && !connection.closing();
+    bool good             = false;
+    try {
+        good = connection.handshake();
+        while (good && connection.wait_request()) {
+            bool closed = false;
+            good        = process_request(connection, false, closed, as_we_take_it) && !closed && !connection.closing();
+        }
+    } catch (
+        const std::exception & error) { // such as memory that ran out: the end of this connection, not of the server
+        log_error(std::string("serve: ") + error.what());
+        good = false;
     }
     Connection::current() = nullptr;
     return good;

@@ -30,6 +30,7 @@ class Listener : public httplib::Server {
 
     ListenOptions                                 options_;
     Metrics &                                     metrics_;
+    const std::string                             refusal_; // the answer to one connection too many
     std::unique_ptr<SSL_CTX, void (*)(SSL_CTX *)> tls_;
 };
 

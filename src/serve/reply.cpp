@@ -1,5 +1,7 @@
 #include "serve/reply.h"
 
+#include "text/tokenizer.h"
+
 #include <openssl/rand.h>
 
 #include <cmath>
@@ -69,6 +71,34 @@ OrderedJson timings_json(const DoneEvent & done) {
              { "predicted_ms", rounded(answer.timings.decode_ms) },
              { "predicted_per_second", rounded(answer.timings.tokens_per_second) },
              { "layer_applications", answer.layer_applications } };
+}
+
+std::string logprob_text(const Engine & engine, int32_t token) {
+    return token < engine.tokenizer().n_vocab() ? engine.tokenizer().decode({ token }, { true }) : std::string();
+}
+
+OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens) {
+    const auto scored = [&](const TokenLogprob & score) {
+        OrderedJson bytes = OrderedJson::array();
+        if (score.token < engine.tokenizer().n_vocab()) {
+            for (char c : engine.tokenizer().token_bytes(score.token)) {
+                bytes.push_back(int(static_cast<unsigned char>(c)));
+            }
+        }
+        return OrderedJson{ { "token", logprob_text(engine, score.token) },
+                            { "logprob", score.logprob },
+                            { "bytes", bytes } };
+    };
+    OrderedJson list = OrderedJson::array();
+    for (const auto & scores : tokens) {
+        OrderedJson one     = scored(scores[0]);
+        one["top_logprobs"] = OrderedJson::array();
+        for (size_t i = 1; i < scores.size(); i++) {
+            one["top_logprobs"].push_back(scored(scores[i]));
+        }
+        list.push_back(std::move(one));
+    }
+    return list;
 }
 
 std::string step_word(const TraceStep & step) {

@@ -7,6 +7,8 @@
 
 namespace penelope {
 
+using TokenLogprobs = std::vector<std::vector<TokenLogprob>>; // for each token: itself, then the best ones
+
 // All that came of a job.
 struct Outcome {
     std::vector<TraceStep>   steps;
@@ -52,7 +54,10 @@ std::string sse(const OrderedJson & data);
 std::string sse(const std::string & event, const OrderedJson & data);
 OrderedJson usage_json(const Outcome & outcome);
 OrderedJson timings_json(const DoneEvent & done);
-std::string step_word(const TraceStep & step); // what it says, in a word
+// [{"token", "logprob", "bytes", "top_logprobs": [...]}], as newer APIs of OpenAI have them.
+OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens);
+std::string logprob_text(const Engine & engine, int32_t token); // control tokens as they are written
+std::string step_word(const TraceStep & step);                  // what it says, in a word
 std::string random_id(const char * prefix);
 
 } // namespace penelope

@@ -24,6 +24,7 @@ OrderedJson MessagesReply::message() const {
              { "content", OrderedJson::array() },
              { "stop_reason", nullptr },
              { "stop_sequence", nullptr },
+             { "seed", ask().job->generate.sampling.seed },
              { "usage", { { "input_tokens", ask().job->prompt.size() }, { "output_tokens", 0 } } } };
 }
 

@@ -1,7 +1,6 @@
 #include "serve/reply_openai.h"
 
 #include "infer/trace_json.h"
-#include "text/tokenizer.h"
 
 namespace penelope {
 
@@ -10,48 +9,27 @@ OrderedJson OpenAiReply::head(const char * object) const {
 }
 
 // offset: characters before the first of these tokens, for the older of the two forms.
-OrderedJson OpenAiReply::logprobs_json(const std::vector<std::vector<TokenLogprob>> & tokens, size_t offset) const {
-    const Tokenizer & tokenizer = engine().tokenizer();
-    const auto        text_of   = [&](int32_t id) {
-        return id < tokenizer.n_vocab() ? tokenizer.decode({ id }, { true }) : std::string();
-    };
-    if (!chat()) {
-        OrderedJson out = { { "tokens", OrderedJson::array() },
+OrderedJson OpenAiReply::logprobs_json(const TokenLogprobs & tokens, size_t offset) const {
+    if (chat()) {
+        return { { "content", logprobs_list(engine(), tokens) } };
+    }
+    const auto  text_of = [&](int32_t token) { return logprob_text(engine(), token); };
+    OrderedJson out     = { { "tokens", OrderedJson::array() },
                             { "token_logprobs", OrderedJson::array() },
                             { "top_logprobs", OrderedJson::array() },
                             { "text_offset", OrderedJson::array() } };
-        for (const auto & scores : tokens) {
-            OrderedJson best = OrderedJson::object();
-            for (size_t i = 1; i < scores.size(); i++) {
-                best[text_of(scores[i].token)] = scores[i].logprob;
-            }
-            out["tokens"].push_back(text_of(scores[0].token));
-            out["token_logprobs"].push_back(scores[0].logprob);
-            out["top_logprobs"].push_back(std::move(best));
-            out["text_offset"].push_back(offset);
-            offset += text_of(scores[0].token).size();
-        }
-        return out;
-    }
-    const auto scored = [&](const TokenLogprob & score) {
-        OrderedJson bytes = OrderedJson::array();
-        if (score.token < tokenizer.n_vocab()) {
-            for (char c : tokenizer.token_bytes(score.token)) {
-                bytes.push_back(int(static_cast<unsigned char>(c)));
-            }
-        }
-        return OrderedJson{ { "token", text_of(score.token) }, { "logprob", score.logprob }, { "bytes", bytes } };
-    };
-    OrderedJson list = OrderedJson::array();
     for (const auto & scores : tokens) {
-        OrderedJson one     = scored(scores[0]);
-        one["top_logprobs"] = OrderedJson::array();
+        OrderedJson best = OrderedJson::object();
         for (size_t i = 1; i < scores.size(); i++) {
-            one["top_logprobs"].push_back(scored(scores[i]));
+            best[text_of(scores[i].token)] = scores[i].logprob;
         }
-        list.push_back(std::move(one));
+        out["tokens"].push_back(text_of(scores[0].token));
+        out["token_logprobs"].push_back(scores[0].logprob);
+        out["top_logprobs"].push_back(std::move(best));
+        out["text_offset"].push_back(offset);
+        offset += text_of(scores[0].token).size();
     }
-    return { { "content", std::move(list) } };
+    return out;
 }
 
 OrderedJson OpenAiReply::whole(const Outcome & outcome) {

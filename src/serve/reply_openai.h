@@ -21,7 +21,7 @@ class OpenAiReply : public Reply {
   private:
     OrderedJson head(const char * object) const;
     OrderedJson chunk(int index, OrderedJson delta, OrderedJson finish_reason, OrderedJson logprobs) const;
-    OrderedJson logprobs_json(const std::vector<std::vector<TokenLogprob>> & tokens, size_t offset) const;
+    OrderedJson logprobs_json(const TokenLogprobs & tokens, size_t offset) const;
     bool        chat() const { return kind_ == OpenAiKind::chat; }
 
     OpenAiKind            kind_;

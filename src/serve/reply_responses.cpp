@@ -2,13 +2,13 @@
 
 namespace penelope {
 
-namespace {
-
-OrderedJson part(const std::string & text) {
-    return { { "type", "output_text" }, { "text", text }, { "annotations", OrderedJson::array() } };
+OrderedJson ResponsesReply::part(const std::string & text, const TokenLogprobs & scores) const {
+    OrderedJson body = { { "type", "output_text" }, { "text", text }, { "annotations", OrderedJson::array() } };
+    if (ask().job->generate.n_logprobs >= 0) {
+        body["logprobs"] = logprobs_list(engine(), scores);
+    }
+    return body;
 }
-
-} // namespace
 
 OrderedJson ResponsesReply::response(const char * status) const {
     const GenerateOptions & g = ask().job->generate;
@@ -28,13 +28,15 @@ OrderedJson ResponsesReply::response(const char * status) const {
              { "tool_choice", "none" },
              { "tools", OrderedJson::array() },
              { "top_p", g.sampling.top_p },
-             { "metadata", OrderedJson::object() } };
+             { "metadata", OrderedJson::object() },
+             { "seed", g.sampling.seed } };
 }
 
-OrderedJson ResponsesReply::message(const char * status, const std::string & text) const {
-    OrderedJson content = OrderedJson::array();
-    if (std::string(status) == "completed") {
-        content.push_back(part(text));
+OrderedJson ResponsesReply::message(const Answer * whole) const {
+    const char * status  = whole ? "completed" : "in_progress";
+    OrderedJson  content = OrderedJson::array();
+    if (whole) {
+        content.push_back(part(whole->text, whole->logprobs));
     }
     return { { "type", "message" },
              { "id", message_id_ },
@@ -73,7 +75,7 @@ OrderedJson ResponsesReply::whole(const Outcome & outcome) {
     if (!done.answer.reasoning.empty()) {
         body["output"].push_back(reasoning(done.answer.reasoning));
     }
-    body["output"].push_back(message("completed", done.answer.text));
+    body["output"].push_back(message(&done.answer));
     const size_t n  = done.answer.tokens.size();
     body["usage"]   = { { "input_tokens", done.answer.n_prompt },
                         { "input_tokens_details", { { "cached_tokens", done.n_kept } } },
@@ -134,22 +136,25 @@ std::string ResponsesReply::open_message() {
     }
     std::string out = end_reasoning();
     writes_         = true;
-    out +=
-        event("response.output_item.added", { { "output_index", n_items_ }, { "item", message("in_progress", "") } });
+    out += event("response.output_item.added", { { "output_index", n_items_ }, { "item", message(nullptr) } });
     OrderedJson added = place(message_id_);
-    added["part"]     = part("");
+    added["part"]     = part("", {});
     return out + event("response.content_part.added", std::move(added));
 }
 
 std::string ResponsesReply::on(const TextEvent & text) {
     std::string out = text.reasoning.empty() ? "" : reason(text.reasoning);
+    if (!text.logprobs.empty()) {
+        untold_.push_back(text.logprobs);
+    }
     if (text.text.empty()) {
         return out;
     }
     out += open_message();
     OrderedJson delta = place(message_id_);
     delta["delta"]    = text.text;
-    delta["logprobs"] = OrderedJson::array();
+    delta["logprobs"] = logprobs_list(engine(), untold_);
+    untold_.clear();
     return out + event("response.output_text.delta", std::move(delta));
 }
 
@@ -158,11 +163,11 @@ std::string ResponsesReply::on(const DoneEvent & done) {
     std::string         out        = open_message();
     OrderedJson         whole_text = place(message_id_), whole_part = place(message_id_);
     whole_text["text"]     = text;
-    whole_text["logprobs"] = OrderedJson::array();
-    whole_part["part"]     = part(text);
+    whole_text["logprobs"] = logprobs_list(engine(), done.answer.logprobs);
+    whole_part["part"]     = part(text, done.answer.logprobs);
     out += event("response.output_text.done", std::move(whole_text));
     out += event("response.content_part.done", std::move(whole_part));
-    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", message("completed", text) } });
+    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", message(&done.answer) } });
     return out;
 }
 

@@ -19,7 +19,8 @@ class ResponsesReply : public Reply {
 
   private:
     OrderedJson response(const char * status) const;
-    OrderedJson message(const char * status, const std::string & text) const;
+    OrderedJson part(const std::string & text, const TokenLogprobs & scores) const;
+    OrderedJson message(const Answer * whole) const;       // null: it is being written
     OrderedJson reasoning(const std::string & text) const; // the item
     std::string event(const char * type, OrderedJson fields);
     OrderedJson place(const std::string & item) const; // of a part of the item that is open
@@ -27,11 +28,12 @@ class ResponsesReply : public Reply {
     std::string end_reasoning();
     std::string open_message(); // if it is not open yet
 
-    std::string message_id_, reasoning_id_;
-    std::string reasoned_;                         // so far
-    int         n_items_ = 0;                      // that are complete
-    bool        reasons_ = false, writes_ = false; // which item is open
-    int         n_events_ = 0;
+    std::string   message_id_, reasoning_id_;
+    std::string   reasoned_;                         // so far
+    int           n_items_ = 0;                      // that are complete
+    bool          reasons_ = false, writes_ = false; // which item is open
+    int           n_events_ = 0;
+    TokenLogprobs untold_; // of tokens whose text has not come
 };
 
 } // namespace penelope

@@ -3,11 +3,14 @@
 #include "serve/reply_messages.h"
 #include "serve/reply_responses.h"
 
+#include <algorithm>
+
 namespace penelope {
 
 namespace {
 
 constexpr size_t kMostStops = 16, kLongestStop = 1024;
+constexpr size_t kMostIncluded = 64, kLongestIncluded = 256;
 
 void answer_responses(Service & service, const httplib::Request & request, httplib::Response & response) {
     const Json   body = parse_body(request.body);
@@ -17,6 +20,11 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
     refuse_fields(fields, { "previous_response_id", "background", "conversation" });
     read_token_limit(ask, fields, { "max_output_tokens" });
     read_constraint(ask, fields, request.body);
+    read_logprobs(ask, fields);
+    const std::vector<std::string> included = fields.texts("include", kMostIncluded, kLongestIncluded);
+    if (std::find(included.begin(), included.end(), "message.output_text.logprobs") != included.end()) {
+        ask.job->generate.n_logprobs = std::max(0, ask.job->generate.n_logprobs);
+    }
     std::vector<ChatMessage> messages;
     if (const auto instructions = fields.text("instructions")) {
         messages.push_back({ "system", *instructions });
@@ -70,8 +78,10 @@ void answer_messages(Service & service, const httplib::Request & request, httpli
     if (!fields.has("max_tokens")) {
         fields.fail("max_tokens", "it is missing");
     }
+    refuse_fields(fields, { "logprobs", "top_logprobs" });
     Ask ask = read_anthropic(service, fields);
     read_token_limit(ask, fields, { "max_tokens" });
+    read_constraint(ask, fields, request.body);
     serve_job(service, response, std::make_shared<MessagesReply>(make_facts(service, std::move(ask), "msg_")));
 }
 

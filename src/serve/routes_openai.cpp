@@ -5,17 +5,13 @@ namespace penelope {
 
 namespace {
 
-constexpr int kMostLogprobs = 20;
-
 void answer_chat(Service & service, const httplib::Request & request, httplib::Response & response) {
     const Json   body = parse_body(request.body);
     const Fields fields(body);
     Ask          ask = read_ask(service, fields);
     read_constraint(ask, fields, request.body);
     read_token_limit(ask, fields, { "max_completion_tokens", "max_tokens" });
-    if (fields.boolean("logprobs").value_or(false)) {
-        ask.job->generate.n_logprobs = int(fields.integer("top_logprobs", 0, kMostLogprobs).value_or(0));
-    }
+    read_logprobs(ask, fields);
     set_chat_prompt(service, ask, read_messages(fields, "messages"));
     serve_job(service, response,
               std::make_shared<OpenAiReply>(make_facts(service, std::move(ask), "chatcmpl-"), OpenAiKind::chat));

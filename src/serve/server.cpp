@@ -2,6 +2,18 @@
 
 namespace penelope {
 
+namespace {
+
+// As it stands in an address: one that clients on this machine can ask.
+std::string host_in_address(const std::string & host) {
+    if (host.find(':') != std::string::npos) {
+        return host == "::" ? "[::1]" : "[" + host + "]";
+    }
+    return host == "0.0.0.0" ? "127.0.0.1" : host;
+}
+
+} // namespace
+
 Server::Server(std::shared_ptr<const Engine> engine, const ServerOptions & options)
     : worker_(std::move(engine), options.worker, metrics_), service_(worker_, metrics_, options.service),
       listener_(options.listen, metrics_) {
@@ -13,9 +25,8 @@ Server::Server(std::shared_ptr<const Engine> engine, const ServerOptions & optio
     add_mapped_routes(listener_, service_);
     add_latent_routes(listener_, service_);
     add_page(listener_);
-    port_                  = listener_.bind();
-    const std::string host = options.listen.host;
-    address_ = (options.listen.cert.empty() ? "http://" : "https://") + (host == "0.0.0.0" ? "127.0.0.1" : host) + ":" +
+    port_    = listener_.bind();
+    address_ = (options.listen.cert.empty() ? "http://" : "https://") + host_in_address(options.listen.host) + ":" +
                std::to_string(port_);
 }
 

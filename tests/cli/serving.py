@@ -10,9 +10,9 @@ from support import BIN, clean_environment
 
 
 class Serve:
-    def __init__(self, *args, env=None):
+    def __init__(self, *args, env=None, program=BIN):
         port = [] if "--port" in args else ["--port", "0"]
-        self.process = subprocess.Popen([BIN, "serve", "--json", *port, *map(str, args)], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([program, "serve", "--json", *port, *map(str, args)], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=clean_environment(env))
         line = self.process.stdout.readline()
         if not line:
