@@ -1,6 +1,7 @@
 #include "box_model.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
 
@@ -26,9 +27,25 @@ std::vector<fs::path> gguf_files(const fs::path & folder) {
     return files;
 }
 
-bool fits(const SidecarConfig & sidecar, const GgufReader & base) {
+enum class FileKind { base, sidecar, other };
+
+// A file that cannot be read is none of those we look for.
+FileKind kind_of(const fs::path & path) {
     try {
-        check_base(sidecar, read_base_facts(base));
+        const GgufReader file = GgufReader::open(path.string());
+        return is_sidecar(file)                                             ? FileKind::sidecar
+               : file.find_str("general.type").value_or("model") == "model" ? FileKind::base
+                                                                            : FileKind::other;
+    } catch (const Error & error) {
+        log_debug(error.message());
+        return FileKind::other;
+    }
+}
+
+bool fits(const fs::path & sidecar, const fs::path & base) {
+    try {
+        check_base(read_sidecar_config(GgufReader::open(sidecar.string())),
+                   read_base_facts(GgufReader::open(base.string())));
         return true;
     } catch (const Error &) {
         return false;
@@ -39,11 +56,9 @@ bool fits(const SidecarConfig & sidecar, const GgufReader & base) {
 BoxModel pair_in(const fs::path & folder) {
     std::vector<fs::path> bases, sidecars;
     for (const fs::path & path : gguf_files(folder)) {
-        const GgufReader file = GgufReader::open(path.string());
-        if (is_sidecar(file)) {
-            sidecars.push_back(path);
-        } else if (file.find_str("general.type").value_or("model") == "model") {
-            bases.push_back(path);
+        const FileKind kind = kind_of(path);
+        if (kind != FileKind::other) {
+            (kind == FileKind::sidecar ? sidecars : bases).push_back(path);
         }
     }
     const auto rank = [](const fs::path & path) {
@@ -53,9 +68,8 @@ BoxModel pair_in(const fs::path & folder) {
     std::stable_sort(sidecars.begin(), sidecars.end(),
                      [&](const auto & a, const auto & b) { return rank(a) < rank(b); });
     for (const fs::path & sidecar : sidecars) {
-        const SidecarConfig config = read_sidecar_config(GgufReader::open(sidecar.string()));
         for (const fs::path & base : bases) {
-            if (fits(config, GgufReader::open(base.string()))) {
+            if (fits(sidecar, base)) {
                 return { base.string(), sidecar.string() };
             }
         }

@@ -30,17 +30,15 @@ ServerOptions server_options(const Options & options) {
         throw UsageError("--cert, --key: TLS needs both", "give the certificate and its private key as PEM files");
     }
 
-    ServiceOptions & service = server.service;
+    ServiceOptions & service  = server.service;
+    const auto       add_keys = [&](const std::vector<std::string> & keys) {
+        service.api_keys.insert(service.api_keys.end(), keys.begin(), keys.end());
+    };
     for (const std::string & value : options.list("api-key")) {
-        for (const std::string & key : split(value, ',')) {
-            if (!key.empty()) {
-                service.api_keys.push_back(key);
-            }
-        }
+        add_keys(parse_keys(value, "--api-key"));
     }
     if (options.given("api-key-file")) {
-        const std::vector<std::string> more = read_key_file(options.text("api-key-file"));
-        service.api_keys.insert(service.api_keys.end(), more.begin(), more.end());
+        add_keys(read_key_file(options.text("api-key-file")));
     }
     if (!is_loopback(server.listen.host) && service.api_keys.empty()) {
         throw UsageError("--host " + server.listen.host + ": others can reach this address, and there is no key",
@@ -52,7 +50,7 @@ ServerOptions server_options(const Options & options) {
     service.origins            = options.list("cors-origin");
     service.time               = std::chrono::seconds(options.integer("timeout"));
     service.defaults.sampling  = sampling_options(options);
-    service.defaults.n_predict = static_cast<int>(std::min<int64_t>(options.integer("predict"), INT32_MAX));
+    service.defaults.n_predict = static_cast<int>(options.integer("predict"));
     if (options.given("latent-steps")) {
         service.defaults.n_steps = static_cast<int>(options.integer("latent-steps"));
     }
@@ -112,7 +110,7 @@ int cmd_serve(const Options & options, Terminal & terminal) {
                                              { "slots", server.session_options().n_streams },
                                              { "n_ctx", server.session_options().n_ctx } }));
     } else {
-        terminal.line(engine->name() + " at " + server.address());
+        terminal.line(in_quotes(engine->name()) + " at " + server.address());
     }
     serve_until_interrupted(server, terminal);
     server.stop();

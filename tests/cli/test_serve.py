@@ -2,15 +2,19 @@
 
 import json
 import re
+import resource
+import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
+from pathlib import Path
 
 from serving import Serve
-from support import GOLDEN, TESTS, ModelTest, run
+from support import BIN, GOLDEN, TESTS, ModelTest, clean_environment, run
 
 QUESTION = "abcdefghij klmnop qrstuv wxyz 0123456789"
 
@@ -105,6 +109,14 @@ class ServeTest(ModelTest):
             self.assertEqual(len(token["top_logprobs"]), 4)
             self.assertEqual(token["logprob"], token["top_logprobs"][0]["logprob"])  # greedy
             self.assertLess(token["logprob"], 0)
+        body = {"input": QUESTION, "max_output_tokens": 3, "top_logprobs": 4}
+        part = self.latent.good("/v1/responses", body)["output"][-1]["content"][0]
+        self.assertEqual(part["logprobs"], answer["logprobs"]["content"])
+        events = list(self.latent.stream("/v1/responses", body))
+        told = [e["logprobs"] for e in events if e["type"] == "response.output_text.delta"]
+        self.assertEqual(sum(told, []), answer["logprobs"]["content"])
+        included = self.latent.good("/v1/responses", {**body, "top_logprobs": None, "include": ["message.output_text.logprobs"]})
+        self.assertEqual([t["top_logprobs"] for t in included["output"][-1]["content"][0]["logprobs"]], [[]] * 3)
         text = self.latent.good("/v1/completions", {"prompt": QUESTION, "max_tokens": 3, "logprobs": 2})["choices"][0]["logprobs"]
         self.assertEqual(text["token_logprobs"], [t["logprob"] for t in answer["logprobs"]["content"]])
 
@@ -221,6 +233,20 @@ class LimitsTest(ModelTest):
         self.assertEqual(last["error"]["code"], "timeout")
         waiting.join()
 
+    def test_free_slots_are_no_queue(self):
+        server = self.endless("--slots", 4, "--queue", 1)
+        found = []
+        threads = [threading.Thread(target=lambda: found.append(
+            server.ask("/v1/completions", {"prompt": "a b c", "max_tokens": 40, "ignore_eos": True})[0])) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [200] * 4)
+        answer = server.good("/v1/completions", {"prompt": "a b c", "max_tokens": 4, "n": 5})
+        self.assertEqual(len(answer["choices"]), 5)
+        self.assertEqual(server.ask("/v1/completions", {"prompt": "a b c", "max_tokens": 4, "n": 6})[0], 503)
+
     def test_ctrl_c_lets_answers_finish(self):
         server = self.endless()
         events = server.stream("/v1/completions", {**self.LONG, "max_tokens": 800})
@@ -281,6 +307,184 @@ class LimitsTest(ModelTest):
         self.assertGreater(n, 3)
 
 
+class GrammarTest(ModelTest):
+    """A grammar that is too much ends the answer it was given for, and no other."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Serve("-m", cls.model.base, "-c", 256)
+        cls.addClassCleanup(cls.server.close)
+
+    def test_too_many_beginnings(self):
+        for field, value in (("grammar", 'a ::= "x"\nroot ::= ' + "|".join(["a"] * 21000)),
+                             ("json_schema", {"enum": list(range(21000))})):
+            with self.subTest(field):
+                status, _, answer = self.server.ask("/v1/completions", {"prompt": "a", "max_tokens": 4, field: value})
+                self.assertEqual((status, answer["error"]["param"]), (400, field), answer)
+                self.assertEqual(len(self.server.good("/v1/completions", {"prompt": "a", "max_tokens": 4})["choices"]), 1)
+
+    def test_too_many_states(self):
+        # Every text of letters can be read in hundreds of ways, and each leads to states of its own.
+        grammar = ("a ::= [ -~]*\nb ::= [ -~]* (" + "|".join(f'"{c}" [ -~]{{200}}' for c in "etaoinsrhldcumfpgwybvk") + ') "~"\n'
+                   "root ::= b|" + "|".join(['a "~~"'] * 300))
+        other = []
+        waiting = threading.Thread(target=lambda: other.append(
+            self.server.good("/v1/completions", {"prompt": "a", "max_tokens": 150, "ignore_eos": True})["choices"][0]))
+        waiting.start()
+        start = time.monotonic()
+        status, _, answer = self.server.ask("/v1/completions", {"prompt": "a", "max_tokens": 200, "grammar": grammar,
+                                                                "temperature": 2, "seed": 1, "top_k": 0, "top_p": 1, "min_p": 0})
+        self.assertEqual(status, 400, answer)
+        self.assertIn("too many ways", answer["error"]["message"])
+        self.assertLess(time.monotonic() - start, 20)
+        waiting.join()
+        self.assertEqual(len(other[0]["tokens"]), 150)
+
+    def test_every_api_keeps_to_it(self):
+        grammar = 'root ::= "q" [0-3]{4}'
+        schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], "additionalProperties": False}
+        latent = Serve("-m", self.model.base, "--sidecar", self.model.sidecar, "-c", 256)
+        self.addCleanup(latent.close)
+        user = [{"role": "user", "content": "a"}]
+        for path, body, text in [
+            ("/v1/messages", {"messages": user, "max_tokens": 60}, lambda a: a["content"][-1]["text"]),
+            ("/v1/responses", {"input": "a", "max_output_tokens": 60}, lambda a: a["output"][-1]["content"][0]["text"]),
+            ("/v1/chat/completions", {"messages": user, "max_tokens": 60}, lambda a: a["choices"][0]["message"]["content"]),
+        ]:
+            with self.subTest(path):
+                self.assertRegex(text(latent.good(path, {**body, "grammar": grammar})), "^q[0-3]{4}$")
+                form = {"type": "json_schema", "json_schema": {"schema": schema}}
+                self.assertIn(json.loads(text(latent.good(path, {**body, "response_format": form})))["a"], (1, 2))
+        for how in ({"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+                    {"output_format": {"type": "json_schema", "schema": schema}}):
+            answer = latent.good("/v1/messages", {"messages": user, "max_tokens": 60, **how})
+            self.assertIn(json.loads(answer["content"][-1]["text"])["a"], (1, 2))
+        status, _, answer = latent.ask("/v1/messages", {"messages": user, "max_tokens": 6, "top_logprobs": 2})
+        self.assertEqual((status, answer["error"]["type"]), (400, "invalid_request_error"))
+
+
+class HttpTest(ModelTest):
+    """What stands below the requests: bytes, lengths, headers, threads."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = Serve("-m", cls.model.base, "-c", 64, "--cors-origin", "http://other.example")
+        cls.addClassCleanup(cls.server.close)
+
+    def exchange(self, data, server=None, timeout=10):
+        """All that comes back until the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", (server or self.server).port), timeout=timeout) as one:
+            one.sendall(data)
+            text = b""
+            while piece := one.recv(65536):
+                text += piece
+        return text
+
+    def test_ranges_are_ignored(self):
+        whole = self.server.ask("/")[2]
+        for ranges in ("bytes=0-9", "bytes=" + ",".join(["0-"] * 2000)):
+            status, headers, page = self.server.ask("/", headers={"Range": ranges})
+            self.assertEqual((status, page), (200, whole))
+        status, _, answer = self.server.ask("/v1/completions", {"prompt": "a", "max_tokens": 2}, headers={"Range": "bytes=0-5"})
+        self.assertEqual((status, answer["object"]), (200, "text_completion"))
+
+    def test_forms_are_bodies(self):
+        body = json.dumps({"prompt": "a", "max_tokens": 1, "user": "x" * 50000})
+        status, _, answer = self.server.ask("/v1/completions", body, headers={"Content-Type": "application/x-www-form-urlencoded"})
+        self.assertEqual((status, answer["object"]), (200, "text_completion"), answer)
+
+    def test_no_request_hides_in_another(self):
+        hidden = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        for method in (b"GET /health", b"OPTIONS /v1/completions", b"HEAD /health"):
+            for length in (b"Content-Length: %d" % len(hidden), b"Transfer-Encoding: chunked"):
+                with self.subTest(method=method, length=length):
+                    body = hidden if b"Content" in length else b"%x\r\n%s\r\n0\r\n\r\n" % (len(hidden), hidden)
+                    text = self.exchange(method + b" HTTP/1.1\r\nHost: localhost\r\n" + length + b"\r\n\r\n" + body)
+                    self.assertEqual(text.count(b"HTTP/1.1 "), 1, text)
+                    self.assertRegex(text, rb"HTTP/1.1 20[04] ")
+        asked = b'{"prompt": "a", "max_tokens": 1}'
+        for lengths in (b"Content-Length: %d\r\nTransfer-Encoding: chunked" % len(asked),
+                        b"Content-Length: %d\r\nContent-Length: 3" % len(asked)):
+            text = self.exchange(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + lengths + b"\r\n\r\n" + asked)
+            self.assertEqual((text.count(b"HTTP/1.1 "), text[:12]), (1, b"HTTP/1.1 400"), text)
+
+    def test_pages_of_an_allowed_origin_may_send_what_their_library_sends(self):
+        wanted = "authorization, content-type, x-stainless-os, anthropic-version"
+        origin = {"Origin": "http://other.example", "Access-Control-Request-Method": "POST"}
+        _, headers, _ = self.server.ask("/v1/completions", method="OPTIONS", headers={**origin, "Access-Control-Request-Headers": wanted})
+        self.assertEqual(headers["Access-Control-Allow-Headers"], wanted)
+        _, headers, _ = self.server.ask("/v1/completions", method="OPTIONS", headers={**origin, "Access-Control-Request-Headers": "x\x01"})
+        self.assertIn("x-api-key", headers["Access-Control-Allow-Headers"])
+
+    def test_half_a_request_does_not_hold_up_the_end(self):
+        server = Serve("-m", self.model.base, "-c", 64, "--request-time", 600)
+        self.addCleanup(server.close)
+        for half in (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", b"GE"):
+            one = socket.create_connection(("127.0.0.1", server.port))
+            self.addCleanup(one.close)
+            one.sendall(half)
+        time.sleep(0.3)
+        start = time.monotonic()
+        server.interrupt()
+        self.assertEqual(server.wait()[0], 0)
+        self.assertLess(time.monotonic() - start, 5)
+
+    def test_a_machine_without_threads_refuses(self):
+        server = Serve("-m", self.model.base, "-c", 64)
+        self.addCleanup(server.close)
+        server.ask("/health")
+        with open(f"/proc/{server.process.pid}/status") as status:
+            size = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmSize"))
+        # Less than the stack of a thread; what one that ended left behind can be used once more.
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size + (1 << 20), resource.RLIM_INFINITY))
+        held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
+        refused = 0
+        for one in held:
+            one.settimeout(1)
+            try:
+                refused += b"503" in one.recv(100)
+            except TimeoutError:
+                pass
+        self.assertGreater(refused, 0)
+        for one in held:
+            one.close()
+        resource.prlimit(server.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        time.sleep(0.3)
+        self.assertEqual(server.good("/health"), {"status": "ok"})
+
+    def test_the_log_holds_no_raw_bytes(self):
+        with Serve("-m", self.model.base, "-c", 64, "-v") as server:
+            server.ask("/%1b%5b31mred%0a")
+            server.interrupt()
+            _, log = server.wait()
+        self.assertIn("'/\\x1B[31mred\\n' 404", log)
+        self.assertNotIn("\x1b", log)
+
+    def test_the_name_of_a_model_is_quoted(self):
+        strange = self.work / "strange.gguf"
+        data = self.model.base.read_bytes()
+        at = data.index(b"general.name") + len("general.name") + 4 + 8
+        strange.write_bytes(data[:at] + b"\x1b" + data[at + 1:])
+        process = subprocess.Popen([BIN, "serve", "-m", strange, "-c", "64", "--port", "0"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=clean_environment())
+        try:
+            self.assertRegex(process.stdout.readline(), r"^'\\x1B.*' at http://127\.0\.0\.1:\d+\n$")
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_address_of_a_loopback_in_brackets(self):
+        try:
+            with socket.socket(socket.AF_INET6) as six:
+                six.bind(("::1", 0))
+        except OSError:
+            self.skipTest("there is no ::1")
+        with Serve("-m", self.model.base, "-c", 64, "--host", "::1") as server:
+            self.assertRegex(server.address, r"^http://\[::1\]:\d+$")
+
+
 class KeyTest(ModelTest):
     def test_keys(self):
         keys = self.work / "keys"
@@ -295,6 +499,19 @@ class KeyTest(ModelTest):
             for key in ("first", "second", "third", "fourth"):
                 self.assertEqual(server.ask("/v1/completions", body, headers={"Authorization": "Bearer " + key})[0], 200)
                 self.assertEqual(server.ask("/v1/models", headers={"x-api-key": key})[0], 200)
+
+    def test_keys_as_people_write_them(self):
+        keys = self.work / "keys"
+        keys.write_bytes(b"\xef\xbb\xbf first \t\r\n# a remark\r\n")
+        with Serve("-m", self.model.base, "-c", 64, "--api-key", " second ,third", "--api-key-file", keys) as server:
+            for key in ("first", "second", "third"):
+                for scheme in ("Bearer ", "bearer ", "BEARER  "):
+                    self.assertEqual(server.ask("/v1/models", headers={"Authorization": scheme + key})[0], 200)
+        for value in ("", ",", " "):
+            self.error(2, "--api-key: holds no key", "serve", "-m", self.model.base, "--api-key", value)
+        self.error(2, "--api-key: a key holds '%'", "serve", "-m", self.model.base, "--api-key", "a%41")
+        keys.write_text("a%41\n")
+        self.error(2, "a key holds '%'", "serve", "-m", self.model.base, "--api-key-file", keys)
 
     def test_an_open_address_needs_a_key(self):
         self.error(2, "others can reach this address", "serve", "-m", self.model.base, "--host", "0.0.0.0")
@@ -319,6 +536,38 @@ class KeyTest(ModelTest):
                 while piece := wrapped.recv(4096):
                     text += piece
             self.assertIn(b'{"status":"ok"}', text)
+            self.assertIn(b'{"status":"ok"}', self.in_two_pieces(context, server.port))
+
+    @staticmethod
+    def in_two_pieces(context, port):
+        """The answer to a request whose one record of TLS comes in two segments."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        wrapped = context.wrap_bio(incoming, outgoing)
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while True:
+                try:
+                    wrapped.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    plain.sendall(outgoing.read())
+                    incoming.write(plain.recv(65536))
+            plain.sendall(outgoing.read())
+            time.sleep(0.3)
+            wrapped.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            record = outgoing.read()
+            plain.sendall(record[:9])
+            time.sleep(0.3)
+            plain.sendall(record[9:])
+            text = b""
+            while piece := plain.recv(65536):
+                incoming.write(piece)
+                try:
+                    while part := wrapped.read(65536):
+                        text += part
+                except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+                    pass
+        return text
 
     def test_taken_port(self):
         with Serve("-m", self.model.base, "-c", 64) as server:
@@ -333,6 +582,23 @@ class BoxTest(unittest.TestCase):
             props = server.good("/props")
             self.assertGreater(props["latent_steps"]["max"], 0)
             self.assertEqual(server.chat("ab bc cc ?a", max_tokens=8)["object"], "chat.completion")
+
+    def test_answers_of_one_request_go_to_all_workers(self):
+        with Serve("--slots", 4, "-t", 2) as server:
+            body = {"prompt": "ab bc cd dd ef fg gg ?a", "max_tokens": 3, "n": 4, "latent_steps": 2}
+            tokens = [choice["tokens"] for choice in server.good("/v1/completions", body)["choices"]]
+            self.assertEqual(tokens, tokens[:1] * 4)
+
+    def test_a_damaged_neighbour(self):
+        with tempfile.TemporaryDirectory(prefix="penelope-cli-") as folder:
+            program = Path(folder) / "bin" / "penelope"
+            program.parent.mkdir()
+            shutil.copy2(BIN, program)
+            shutil.copytree(TESTS.parent / "models", Path(folder) / "models")
+            for name, data in (("a.gguf", b"GGUF" + bytes(range(200))), ("zz.gguf", b""), ("aa.gguf", b"text")):
+                (Path(folder) / "models" / name).write_bytes(data)
+            with Serve(program=program) as server:
+                self.assertGreater(server.good("/props")["latent_steps"]["max"], 0)
 
     def test_probabilities_do_not_depend_on_company(self):
         questions = ["ab bc cd dd ef fg gg hi ij jj ?" + start for start in "abcefhi"]
