@@ -35,7 +35,7 @@ std::optional<bool> wish_of_config(const std::string & path) {
                 return parse_flag(entry.values.front());
             }
         }
-    } catch (const Error &) {
+    } catch (const std::exception &) {
         // The parser will say what is wrong with it.
     }
     return std::nullopt;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <list>
 
 namespace penelope {
 
@@ -14,12 +15,13 @@ namespace {
 using StopFunction = void (*)(void *);
 
 // A signal handler has no other way to reach the state of the program.
-std::atomic<StopFunction> stop_function{ nullptr };
-std::atomic<void *>       stop_object{ nullptr };
-std::atomic<int>          presses{ 0 };
-std::atomic<int>          n_holds{ 0 };
-std::atomic<int>          n_holds_of_all{ 0 };
-std::atomic<int>          other_signal{ 0 };
+std::atomic<StopFunction>        stop_function{ nullptr };
+std::atomic<void *>              stop_object{ nullptr };
+std::atomic<int>                 presses{ 0 };
+std::atomic<int>                 n_holds{ 0 };
+std::atomic<int>                 n_holds_of_all{ 0 };
+std::atomic<int>                 other_signal{ 0 };
+std::atomic<const std::string *> last_words{ nullptr };
 
 static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
@@ -31,6 +33,10 @@ static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>
     const ssize_t ignored = remove_temporary_files() ? ::write(STDERR_FILENO, removed, sizeof removed - 1)
                                                      : ::write(STDERR_FILENO, plain, sizeof plain - 1);
     (void) ignored;
+    if (const std::string * line = last_words.load()) {
+        const ssize_t unheard = ::write(STDOUT_FILENO, line->data(), line->size());
+        (void) unheard;
+    }
     _exit(code);
 }
 
@@ -56,20 +62,43 @@ void on_terminate(int signal_number) {
     end_process(128 + signal_number);
 }
 
+bool is_ignored(int signal_number) {
+    struct sigaction now {};
+    sigaction(signal_number, nullptr, &now);
+    return now.sa_handler == SIG_IGN;
+}
+
+void handle(int signal_number, void (*handler)(int)) {
+    struct sigaction action {};
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = handler; // no SA_RESTART: a read that waits for input has to return
+    sigaction(signal_number, &action, nullptr);
+}
+
 } // namespace
 
 void install_interrupt_handler() {
+    handle(SIGTERM, on_terminate);
+    if (!is_ignored(SIGINT)) {
+        handle(SIGINT, on_interrupt);
+    }
+    if (!is_ignored(SIGHUP)) {
+        handle(SIGHUP, on_terminate);
+    }
     struct sigaction action {};
     sigemptyset(&action.sa_mask);
-    // No SA_RESTART: a read that waits for input has to return.
-    action.sa_handler = on_interrupt;
-    sigaction(SIGINT, &action, nullptr);
-    action.sa_handler = on_terminate;
-    sigaction(SIGTERM, &action, nullptr);
-    sigaction(SIGHUP, &action, nullptr);
     // A file that grows beyond the user's limit is an error of the write, like a full disk.
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, nullptr);
+}
+
+void say_when_interrupted(const std::string & line) {
+    static auto & said = *new std::list<std::string>; // all of them stay, as long as a signal may come
+    last_words.store(nullptr);
+    if (!line.empty()) {
+        said.push_back(line);
+        last_words.store(&said.back());
+    }
 }
 
 InterruptWatch::InterruptWatch(void (*stop)(void * object), void * object) {

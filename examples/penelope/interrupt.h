@@ -3,10 +3,16 @@
 // it at once, with 128 + their number, unless a hold of all signals lives.
 #pragma once
 
+#include <string>
+
 namespace penelope {
 
-// Installs the handlers of the signals that end a program. Call once, early.
+// Installs the handlers of the signals that end a program, but for SIGINT and SIGHUP where the caller had them ignored, as nohup does. Call
+// once, early.
 void install_interrupt_handler();
+
+// What a process that a signal ends prints on stdout last, a whole line; "" for nothing.
+void say_when_interrupted(const std::string & line);
 
 // While it lives, the first Ctrl-C calls stop(object) instead of ending the process. stop is called in a signal
 // handler.

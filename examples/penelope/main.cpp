@@ -102,6 +102,12 @@ int print_help(const std::vector<std::string> & args, Terminal & terminal) {
 
 bool json_errors = false; // --json was given
 
+void set_json_errors(bool json) {
+    json_errors = json;
+    say_when_interrupted(json ? dump_json(error_json(Error(ErrorKind::cancelled, "interrupted: by a signal"))) + "\n"
+                              : "");
+}
+
 // The end of the process, in the words of any other error. Nothing that may wait for the device is called.
 [[noreturn]] void end_without_device(const Error & error) {
     if (json_errors) {
@@ -129,7 +135,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
         throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
     }
     terminal.configure(options);
-    json_errors = json;
+    set_json_errors(json);
     end_lost_devices_by(end_without_device);
     if (options.given("rpc")) {
         add_rpc_servers(split(options.text("rpc"), ','));
@@ -159,6 +165,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
 
 int report(const Error & error, bool json, Terminal & terminal) {
     terminal.progress("");
+    say_when_interrupted(""); // this error is the last word
     if (json) {
         try {
             terminal.line(dump_json(error_json(error)));
@@ -186,6 +193,7 @@ int run_program(const std::vector<std::string> & args) {
     Terminal terminal;
     install_interrupt_handler();
     bool json = asks_for_json(args); // known before parsing, which may be what fails
+    set_json_errors(json);
     try {
         return dispatch(args, terminal, json);
     } catch (const Error & error) {

@@ -20,12 +20,16 @@ namespace penelope {
 namespace {
 
 std::string read_all(std::istream & in, const std::string & name) {
-    std::ostringstream content;
-    content << in.rdbuf();
-    if (in.bad()) {
+    std::string content;
+    char        piece[65536];
+    errno = 0;
+    while (in.read(piece, sizeof piece), in.gcount() > 0) {
+        content.append(piece, static_cast<size_t>(in.gcount()));
+    }
+    if (in.bad() || (&in == &std::cin && std::ferror(stdin) != 0)) { // standard input is read by stdio
         throw Error(ErrorKind::io, name + ": " + std::strerror(errno));
     }
-    return content.str();
+    return content;
 }
 
 } // namespace
@@ -64,9 +68,7 @@ bool is_blank(const std::string & line) {
     return line.find_first_not_of(" \t\r") == std::string::npos;
 }
 
-// number: what it is called when it has no id.
-PromptInput parse_line(const std::string & line, const std::string & origin, size_t number) {
-    const Json                       object = parse_json_line(line, origin, line_hint, ", ");
+std::string text_of(const Json & object, const std::string & origin) {
     const std::optional<std::string> prompt =
         object.is_object() ? json_find<std::string>(object, "prompt", origin) : std::nullopt;
     const std::optional<std::string> question =
@@ -74,8 +76,22 @@ PromptInput parse_line(const std::string & line, const std::string & origin, siz
     if (!prompt && !question) {
         throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"", line_hint);
     }
-    const bool has_id = object.contains("id") && !object["id"].is_null();
-    return { has_id ? OrderedJson(object["id"]) : OrderedJson(number), prompt ? *prompt : *question, {} };
+    return prompt ? *prompt : *question;
+}
+
+// number: what it is called when it has no id. What is wrong with it stands in the result, beside the id it has nevertheless.
+PromptInput parse_line(const std::string & line, const std::string & origin, size_t number) {
+    PromptInput input{ number, "", {} };
+    try {
+        const Json object = parse_json_line(line, origin, line_hint, ", ");
+        if (object.is_object() && object.contains("id") && !object["id"].is_null()) {
+            input.id = OrderedJson(object["id"]);
+        }
+        input.text = text_of(object, origin);
+    } catch (const Error & error) {
+        input.wrong.emplace(error);
+    }
+    return input;
 }
 
 std::string line_origin(const std::string & name, int n_line) {
@@ -90,6 +106,9 @@ std::deque<PromptInput> read_batch(const std::string & path) {
         ++n_line;
         if (!is_blank(line)) {
             prompts.push_back(parse_line(line, line_origin(path, n_line), prompts.size()));
+            if (prompts.back().wrong) {
+                throw Error(*prompts.back().wrong);
+            }
         }
     }
     if (prompts.empty()) {
@@ -170,11 +189,7 @@ void PromptSource::read_more() {
         if (is_blank(line)) {
             continue;
         }
-        try {
-            ready_.push_back(parse_line(line, line_origin("standard input", n_line_), n_total_));
-        } catch (const Error & error) {
-            ready_.push_back({ n_total_, "", error });
-        }
+        ready_.push_back(parse_line(line, line_origin("standard input", n_line_), n_total_));
         ++n_total_;
     }
     bytes_.erase(0, begin);

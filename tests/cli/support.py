@@ -24,6 +24,8 @@ import termios
 TESTS = Path(__file__).resolve().parent.parent
 BIN = os.environ.get("PENELOPE_BIN") or str(TESTS.parent / "build" / "release" / "bin" / "penelope")
 GOLDEN = TESTS / "golden"
+# A test run in the background of a shell inherits that Ctrl-C is ignored, and the program would keep to it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 STATE = tempfile.TemporaryDirectory(prefix="penelope-state-")
 
 

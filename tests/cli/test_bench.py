@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import signal
+import subprocess
 import unittest
 
-from support import ModelTest
+from support import BIN, ModelTest, clean_environment
 
 COLUMNS = ["test", "method", "K", "ms", "sd", "tokens_per_second", "layer_applications", "threads", "device", "model", "type"]
 
@@ -55,6 +57,17 @@ class BenchTest(ModelTest):
         self.assertEqual(table[0]["test"], "pp4")
         self.assertEqual(self.ok_json(*args)["rows"][0]["test"], "pp4")
 
+    def test_ctrl_c_in_json(self):
+        process = subprocess.Popen([BIN, "bench", "-m", str(self.model.base), "-r", "1000", "--json", "-v"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=clean_environment())
+        self.addCleanup(process.stderr.close)
+        while b"loaded in" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(json.loads(process.stdout.read())["kind"], "cancelled")
+        self.assertEqual(process.wait(timeout=30), 130)
+        process.stdout.close()
+
     def test_wrong_requests(self):
         self.error(2, "either --model or --shape", "bench")
         for shape in ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "qwen3.5-0.8b"):
@@ -64,6 +77,8 @@ class BenchTest(ModelTest):
         self.error(2, "interval", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4:9")
         self.error(2, "magic", "bench", "-m", self.model.base, "--methods", "magic:1")
         self.error(2, "nothing to measure", "bench", "-m", self.model.base, "--prompt", 0, "--gen", 0)
+        for option in ("--prompt", "--gen"):
+            self.error(2, f"{option}: '4294967297' has to lie between 0 and ", "bench", "-m", self.model.base, option, 4294967297)
         self.error(2, "512", "bench", "-m", self.model.base, "--prompt", 600)
         self.error(2, "coconut", "bench", "-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "coconut:1")
 

@@ -165,6 +165,14 @@ class BatchTest(ModelTest):
         done = self.ok("run", "-m", self.model.base, "-n", 2, "--batch", "-", stdin='{"id": 1, "prompt": "a"}\n\n')
         self.assertEqual(json.loads(done.stdout)["id"], 1)
 
+    def test_lines_of_stdin_that_are_wrong_keep_their_id(self):
+        lines = '{"id": "first", "prompt": "a"}\n{"id": "second", "prompt": 5}\n{"id": 7}\n{"prompt": "b"}\nnonsense\n{"id": null}\n'
+        done = run("run", "-m", self.model.base, "-n", 2, "--batch", "-", stdin=lines)
+        self.assertEqual(done.returncode, 1)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(a["id"], a["status"]) for a in answers],
+                         [("first", "ok"), ("second", "error"), (7, "error"), (3, "ok"), (4, "error"), (5, "error")])
+
 
 class ErrorTest(ModelTest):
     def test_wrong_requests(self):
@@ -187,6 +195,15 @@ class ErrorTest(ModelTest):
         self.error(1, "cut.gguf", "run", "-m", path, "-p", "x")
         path.write_text("not a model")
         self.error(1, "cut.gguf", "run", "-m", path, "-p", "x")
+
+    def test_a_file_that_cannot_be_read_to_its_end(self):
+        for option in ("-f", "--batch", "--grammar-file"):
+            self.error(1, "/proc/self/mem: Input/output error", "run", "-m", self.model.base, option, "/proc/self/mem",
+                       *(["-p", "x"] if "grammar" in option else []))
+        with open("/proc/self/mem", "rb") as unreadable:
+            done = subprocess.run([BIN, "run", "-m", self.model.base, "-n", "2"], stdin=unreadable, capture_output=True, text=True,
+                                  env=clean_environment())
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "error: standard input: Input/output error\n"))
 
     def test_full_output(self):
         with open("/dev/full", "w") as full:
@@ -260,14 +277,44 @@ class InterruptTest(ModelTest):
         self.assertIn(b"interrupted", err)
 
     def test_json(self):
-        process = self.start("--json", "-v")
-        while b"loaded in" not in process.stderr.readline():
-            pass
-        time.sleep(1)  # until it writes: before that nothing has to be finished and the program just ends
+        for wait in (0, 0.1, 1):  # at once, somewhere on the way, while it writes
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                with self.subTest(wait=wait, signal=number):
+                    process = self.start("--json", "-v")
+                    while b"loaded in" not in process.stderr.readline():
+                        pass
+                    time.sleep(wait)
+                    process.send_signal(number)
+                    out, _ = process.communicate(timeout=30)
+                    self.assertEqual(process.returncode, 128 + number)
+                    self.assertEqual((json.loads(out)["status"], json.loads(out)["kind"]), ("error", "cancelled"))
+
+    def test_json_while_it_waits_for_the_prompt(self):
+        process = subprocess.Popen([BIN, "run", "-m", self.model.base, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=clean_environment())
+        self.addCleanup(process.stdin.close)
+        with open(f"/proc/{process.pid}/status") as status:
+            while int(next(line for line in status if line.startswith("SigCgt")).split()[1], 16) & 2 == 0:
+                time.sleep(0.01)
+                status.seek(0)
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 130)
-        self.assertEqual(json.loads(out)["kind"], "cancelled")
+        self.assertEqual(json.loads(process.stdout.read())["kind"], "cancelled")
+        self.assertEqual(process.wait(timeout=30), 130)
+        process.stdout.close()
+
+    def test_signals_the_caller_ignores_are_ignored(self):
+        for number in (signal.SIGHUP, signal.SIGINT):
+            with self.subTest(number):
+                before = signal.signal(number, signal.SIG_IGN)
+                try:
+                    process = self.start("-n", "400")
+                finally:
+                    signal.signal(number, before)
+                self.assertTrue(os.read(process.stdout.fileno(), 1))
+                process.send_signal(number)
+                process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0)
 
     def test_on_a_terminal(self):
         with Pty("run", "-m", self.model.endless, "-p", "Tom is a", "-c", 60000) as terminal:
