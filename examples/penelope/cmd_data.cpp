@@ -66,7 +66,7 @@ void print_report(const AuditReport & report, const Options & options, Terminal 
         for (const auto & [facet, counts] : file.at("counts").items()) {
             std::vector<std::string> parts;
             for (const auto & [value, n] : counts.items()) {
-                parts.push_back(value + ": " + n.dump());
+                parts.push_back(value + ": " + dump_json(n));
             }
             terminal.line("  " + facet + "  " + join(parts, ", "));
         }
@@ -115,6 +115,20 @@ void print_check(const OrderedJson & r, Terminal & terminal) {
     }
 }
 
+const Task & task_to_make(const std::string & name) {
+    std::vector<std::string> known;
+    for (const Task & task : tasks()) {
+        if (name == task.name) {
+            return task;
+        }
+        known.emplace_back(task.name);
+    }
+    throw UsageError("data " + in_quotes(name) + ": " +
+                         (name == generic_task().name ? "is the task of your own data and has none to make"
+                                                      : "is neither a task nor a command"),
+                     "tasks: " + join(known, ", ") + "; commands: check, split, audit");
+}
+
 } // namespace
 
 int cmd_data(const Options & options, Terminal & terminal) {
@@ -156,10 +170,7 @@ int cmd_data(const Options & options, Terminal & terminal) {
     if (!paths.empty()) {
         throw UsageError("'" + paths[0] + "': unexpected argument", "penelope data " + what + " --out DIR");
     }
-    const Task & task = find_task(what);
-    if (!task.generate) {
-        throw UsageError(what + ": is the task of your own data and has none to make");
-    }
+    const Task & task = task_to_make(what);
     print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
                  options, terminal);
     return 0;

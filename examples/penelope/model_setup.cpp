@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -67,7 +68,7 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
             const char * first  = part.data() + colon + 1;
             const char * last   = part.data() + part.size();
             const auto   result = std::from_chars(first, last, lora.scale);
-            if (result.ec != std::errc() || result.ptr != last) {
+            if (result.ec != std::errc() || result.ptr != last || !std::isfinite(lora.scale)) {
                 throw UsageError("--lora: '" + std::string(first) + "' is not a scale",
                                  "--lora FILE:SCALE, e.g. adapter.gguf:0.5");
             }
@@ -229,7 +230,7 @@ GenerateOptions generate_options(const Options & options, int n_steps) {
     GenerateOptions generate;
     generate.method    = options.flag("cot") ? "cot" : "";
     generate.n_steps   = n_steps;
-    generate.n_predict = static_cast<int>(std::min<int64_t>(options.integer("predict"), INT32_MAX));
+    generate.n_predict = static_cast<int>(options.integer("predict"));
     generate.sampling  = sampling_options(options);
     generate.stop      = options.list("stop");
     generate.grammar   = read_constraint(options);

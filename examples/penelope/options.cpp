@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -79,6 +80,9 @@ template <typename T> std::string check_number(const OptionRow & row, const std:
     }
     const auto [low, high] = number_limits(row.limits);
     const double as_double = static_cast<double>(*parsed);
+    if (!std::isfinite(as_double)) {
+        return "'" + value + "' is not a finite number";
+    }
     if (!(as_double >= low && as_double <= high)) {
         return "'" + value + "' " + limits_text(row.limits);
     }

@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 namespace penelope {
 
@@ -21,7 +22,8 @@ template <typename T> std::pair<T, T> parse_pair(const std::string & flag, const
     std::pair<T, T> pair{};
     const auto      read = [&](const std::string & part, T & value) {
         const auto result = std::from_chars(part.data(), part.data() + part.size(), value);
-        return result.ec == std::errc() && result.ptr == part.data() + part.size() && !(value < T{});
+        return result.ec == std::errc() && result.ptr == part.data() + part.size() && value >= T{} &&
+               value <= std::numeric_limits<T>::max(); // no NaN, no infinity
     };
     if (middle == std::string::npos || !read(text.substr(0, middle), pair.first) ||
         !read(text.substr(middle + 1), pair.second)) {

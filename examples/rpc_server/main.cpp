@@ -37,9 +37,9 @@ int serve(const std::string & endpoint, const std::string & name, int n_threads)
 
 int main(int argc, char ** argv) {
     if (argc < 2 || argc > 4 || argv[1][0] == '-') {
-        std::fputs(usage,
-                   argc == 2 && (std::string(argv[1]) == "-h" || std::string(argv[1]) == "--help") ? stdout : stderr);
-        return argc == 2 && argv[1][0] == '-' ? 0 : 2;
+        const bool is_asked = argc == 2 && (std::string(argv[1]) == "-h" || std::string(argv[1]) == "--help");
+        std::fputs(usage, is_asked ? stdout : stderr);
+        return is_asked ? 0 : 2;
     }
     try {
         return serve(argv[1], argc > 2 ? argv[2] : "auto", argc > 3 ? std::atoi(argv[3]) : 0);

@@ -100,12 +100,35 @@ class WrongUsageTest(unittest.TestCase):
         self.wrong(r"--latent-steps: '6-0'", "run", "-K", "6-0")
         self.wrong(r"--predict: '99999999999999999999' is not a whole number", "run", "-n", "99999999999999999999")
 
+    def test_numbers_that_are_none_or_too_large(self):
+        for value in ("inf", "nan"):
+            self.wrong(f"--epochs: '{value}' is not a finite number", "train", "--epochs", value)
+            self.wrong(f"--temp: '{value}' is not a finite number", "run", "--temp", value)
+            self.wrong(f"--lora: '{value}' is not a scale", "run", "-m", "x", "-p", "x", "--lora", "f.gguf:" + value)
+            self.wrong(f"--rates: '1e-4,{value}' is not two numbers", "train", "-m", "x", "--method", "penelope", "--data", "x", "--out", "x",
+                       "--rates", "1e-4," + value)
+        self.wrong("--epochs: '1e300' has to lie between", "train", "--epochs", "1e300")
+        for command, option in (("train", "--max-length"), ("train", "--predict"), ("run", "--predict"), ("chat", "--predict"),
+                                ("bench", "--prompt"), ("bench", "--gen")):
+            self.wrong(f"{option}: '4294967297' has to lie between", command, option, "4294967297")
+
     def test_missing_things(self):
         self.wrong(r"--predict: needs a value", "run", "-n")
         self.wrong(r"run: --model is missing\nhint: -m, --model", "run", "-p", "x")
         self.wrong(r"chat: --model is missing", "chat")
         self.wrong(r"convert: DIR is missing", "convert", "-o", "x.gguf")
         self.wrong(r"'b': unexpected argument", "run", "-p", "a", "b")
+        self.wrong(r"data 'foo': is neither a task nor a command\nhint: tasks: listops, (?!.*generic)", "data", "foo")
+        self.wrong(r"data 'generic': is the task of your own data", "data", "generic")
+
+    def test_rpc_server(self):
+        server = Path(BIN).with_name("penelope-rpc-server")
+        if not server.exists():
+            self.skipTest("it was not built")
+        for args, code in ((["--help"], 0), (["-h"], 0), (["--bogus"], 2), ([], 2), (["--help", "x"], 2)):
+            done = subprocess.run([server, *args], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, code, args)
+            self.assertIn("usage: ", done.stdout if code == 0 else done.stderr)
 
     def test_sources_of_the_prompt_exclude_each_other(self):
         self.wrong(r"more than one of --prompt, --file and --batch", "run", "-m", "x", "-p", "a", "-f", "b")
@@ -153,6 +176,11 @@ class ConfigFileTest(unittest.TestCase):
         self.wrong('temp = 1\ninclude = "below/other.toml"\ntop-k = "few"\n', r"--top-k: 'few' is not a whole number \(from .*c.toml, line 3\)")
         self.wrong('include = "c.toml"\n', "include each other too deeply")
         self.wrong('include = "none.toml"\n', "none.toml: no such config file")
+
+    def test_a_file_that_cannot_be_read(self):
+        for command in ("run", "train", "serve"):
+            done = run(command, "--config", "/proc/self/mem", "-m", "x")
+            self.assertEqual((done.returncode, done.stderr), (1, "error: /proc/self/mem: cannot be read: Input/output error\n"))
 
     def test_missing_file(self):
         done = run("run", "--config", "/nonexistent.toml", "-m", "x", "-p", "y")
