@@ -58,7 +58,7 @@ class Chat {
     void command(const std::string & line); // sets done_ on /exit
     void set(const std::string & name, const std::string & value);
     void show_stats();
-    void reply();
+    void reply(const std::optional<Answer> & earlier = std::nullopt);
 
     Terminal &           terminal_;
     Session &            session_;
@@ -98,8 +98,8 @@ void Chat::ask(const std::string & message) {
     reply();
 }
 
-// Generates and prints the answer to the last question. An error takes the question back.
-void Chat::reply() {
+// Generates and prints the answer to the last question. An error leaves the earlier answer, or takes the question back.
+void Chat::reply(const std::optional<Answer> & earlier) {
     WordWrap   wrap([this](std::string_view text) { terminal_.write(text); }, [this] { return terminal_.columns(); });
     bool       ends_line = true;
     const bool wraps     = terminal_.out_is_tty();
@@ -143,7 +143,11 @@ void Chat::reply() {
         if (error.kind == ErrorKind::io) {
             throw; // there is nobody left to talk to
         }
-        conversation_.drop_question();
+        if (earlier) {
+            conversation_.answer(*earlier);
+        } else {
+            conversation_.drop_question();
+        }
         fail(error);
         return;
     }
@@ -240,13 +244,14 @@ void Chat::command(const std::string & line) {
         said_full_ = false;
         terminal_.note("forgotten");
     } else if (name == "/regen") {
-        if (!conversation_.drop_answer()) {
+        const std::optional<Answer> earlier = conversation_.take_answer();
+        if (!earlier) {
             throw UsageError("/regen: there is no answer yet", "ask something first");
         }
         if (generate_.sampling.temperature > 0) {
             ++generate_.sampling.seed; // the same seed would give the same answer
         }
-        reply();
+        reply(earlier);
     } else if (name == "/set") {
         set(first, second);
     } else if (name == "/steps") {

@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 
+#include <utility>
+
 namespace penelope {
 
 Conversation::Conversation(const PromptWriter & writer, int n_ctx, int n_free)
@@ -57,12 +59,8 @@ void Conversation::drop_question() {
     turns_.pop_back();
 }
 
-bool Conversation::drop_answer() {
-    if (turns_.empty()) {
-        return false;
-    }
-    turns_.back().answer.reset();
-    return true;
+std::optional<Answer> Conversation::take_answer() {
+    return turns_.empty() ? std::nullopt : std::exchange(turns_.back().answer, std::nullopt);
 }
 
 void Conversation::clear() {

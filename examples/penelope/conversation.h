@@ -21,8 +21,9 @@ class Conversation {
     void ask(const std::string & text);
     void answer(const Answer & answer); // to the last question
     void drop_question();               // the last one, which got no answer
-    bool drop_answer(); // the last one, so that its question can be asked again; false when there is none
-    void clear();       // all but the system message
+    // The last one leaves, so that its question can be asked again; nothing when there is none.
+    std::optional<Answer> take_answer();
+    void                  clear(); // all but the system message
 
     // Tokens that ask the last question.
     const std::vector<int32_t> & prompt() const { return turns_.back().prompt; }

@@ -74,6 +74,7 @@ struct LineEditor::Impl {
     std::string              prompt;
     std::vector<std::string> completions;
     bool                     on_terminal;
+    bool                     brackets    = true;  // the terminal can be told to bracket what is pasted
     bool                     interrupted = false; // by Ctrl-C while waiting for a key
     bool                     had_text    = false; // at that moment
     int                      presses     = 0;     // of Ctrl-C before this line
@@ -116,14 +117,14 @@ struct LineEditor::Impl {
 
     // Lets the shell have the terminal as it was, until we go on; then the line is shown again.
     void give_terminal_back() {
-        screen(paste_off);
+        bracket_paste(false);
         el_set(edit.get(), EL_PREP_TERM, 0);
         if (stop_asked) {
             JobControl::stop();
         }
         stop_asked = was_stopped = 0;
         el_set(edit.get(), EL_PREP_TERM, 1);
-        screen(paste_on);
+        bracket_paste(true);
         el_resize(edit.get());
         el_set(edit.get(), EL_REFRESH);
     }
@@ -248,6 +249,12 @@ struct LineEditor::Impl {
         std::fputs(sequence, out);
         std::fflush(out);
     }
+
+    void bracket_paste(bool on) {
+        if (brackets) {
+            screen(on ? paste_on : paste_off);
+        }
+    }
 };
 
 LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions,
@@ -255,6 +262,7 @@ LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vecto
     : impl_(std::make_unique<Impl>()) {
     impl_->earlier     = std::move(history);
     impl_->on_terminal = terminal.in_is_tty();
+    impl_->brackets    = terminal.moves();
     impl_->completions = std::move(completions);
     if (terminal.color_out() && !prompt.empty()) {
         // libedit prints an escape sequence together with the character that follows it, and none at the end.
@@ -287,10 +295,10 @@ ReadStatus LineEditor::read_line(std::string & line) {
     el_resize(impl_->edit.get());
     // Before the prompt is shown: a Ctrl-D that comes while the terminal still collects whole lines would be lost.
     el_set(impl_->edit.get(), EL_PREP_TERM, 1);
-    impl_->screen(paste_on);
+    impl_->bracket_paste(true);
     int          n_read = 0;
     const char * text   = el_gets(impl_->edit.get(), &n_read);
-    impl_->screen(paste_off);
+    impl_->bracket_paste(false);
     if (impl_->interrupted) {
         impl_->screen("\n");
         el_reset(impl_->edit.get());

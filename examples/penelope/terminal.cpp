@@ -18,11 +18,15 @@ namespace penelope {
 
 namespace {
 
+bool understands_escapes() {
+    const char * term = std::getenv("TERM");
+    return term == nullptr || std::strcmp(term, "dumb") != 0;
+}
+
 // https://no-color.org: present and not empty.
 bool colors_allowed() {
     const char * no_color = std::getenv("NO_COLOR");
-    const char * term     = std::getenv("TERM");
-    return (no_color == nullptr || *no_color == '\0') && (term == nullptr || std::strcmp(term, "dumb") != 0);
+    return (no_color == nullptr || *no_color == '\0') && understands_escapes();
 }
 
 const char * escape_of(Style style) {
@@ -53,7 +57,8 @@ std::string styled(std::string_view text, Style style, bool color) {
 
 Terminal::Terminal()
     : in_tty_(isatty(STDIN_FILENO) == 1), out_tty_(isatty(STDOUT_FILENO) == 1), err_tty_(isatty(STDERR_FILENO) == 1),
-      color_out_(out_tty_ && colors_allowed()), color_err_(err_tty_ && colors_allowed()) {}
+      moves_(understands_escapes()), color_out_(out_tty_ && colors_allowed()),
+      color_err_(err_tty_ && colors_allowed()) {}
 
 Terminal::~Terminal() {
     log_set_sink({});
@@ -155,7 +160,7 @@ void Terminal::error(const Error & error) {
 }
 
 void Terminal::progress(std::string_view text) {
-    if (!err_tty_ || quiet_ || (text.empty() && !progress_shown_)) {
+    if (!err_tty_ || !moves_ || quiet_ || (text.empty() && !progress_shown_)) {
         return;
     }
     // A line that wraps could not be taken back.

@@ -31,6 +31,8 @@ class Terminal {
     bool verbose() const { return verbose_; }
     bool color_out() const { return color_out_; }
     bool color_err() const { return color_err_; }
+    // Lines can be written over and the cursor moved: not on TERM=dumb.
+    bool moves() const { return moves_; }
     // People watch: stderr is a terminal or -v was given, and not -q.
     bool talkative() const { return (err_tty_ || verbose_) && !quiet_; }
 
@@ -51,13 +53,13 @@ class Terminal {
     // stderr, dim, as it comes and without a line's end; nothing when quiet.
     void aside(std::string_view text);
 
-    // A line on stderr that is written over by the next one; nothing when stderr is no terminal. "" removes it.
+    // A line on stderr that is written over by the next one; nothing when stderr is no terminal or cannot do that. "" removes it.
     void progress(std::string_view text);
 
   private:
     void err_line(std::string_view label, std::string_view text, Style style);
 
-    bool              in_tty_, out_tty_, err_tty_;
+    bool              in_tty_, out_tty_, err_tty_, moves_;
     bool              color_out_, color_err_;
     bool              quiet_   = false;
     bool              verbose_ = false;

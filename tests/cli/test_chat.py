@@ -53,6 +53,7 @@ class ChatTest(ModelTest):
         self.ask(chat, "/set n 2")
         self.assertIn("| 2 tokens", self.ask(chat, "x"))
         self.assertIn("error: --temp: 'hot'", self.ask(chat, "/set temp hot"))
+        self.assertIn("error: --predict: '4294967297' has to lie between", self.ask(chat, "/set n 4294967297"))
         self.assertIn("not a setting", self.ask(chat, "/set colour blue"))
         self.assertRegex(self.ask(chat, "/set K 99"), r"error: -K 99: out of range.*0 to 8")
         self.assertIn("penelope, K = 1 |", self.ask(chat, "x"))
@@ -212,6 +213,16 @@ class ChatTest(ModelTest):
         terminal.send("x\r")
         seen = terminal.expect(r"tokens/s.*> ").string
         self.assertNotRegex(seen, r"\x1b\[[0-9;]*m")
+
+    def test_a_terminal_without_escape_sequences(self):
+        terminal = Pty("chat", "-m", self.model.base, "--sidecar", self.model.sidecar, "-n", 2, env={"TERM": "dumb"})
+        self.addCleanup(terminal.close)
+        terminal.expect("> ")
+        terminal.send("x\r")
+        seen = terminal.expect(r"tokens/s.*> ").string
+        terminal.send("/exit\r")
+        self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn("\x1b", seen + terminal.seen)
 
 
 class ChatInterruptTest(ModelTest):
@@ -373,6 +384,17 @@ class ChatPipeTest(ModelTest):
         self.assertTrue(os.read(process.stdout.fileno(), 1))
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=30), 130)
+
+    def test_a_failed_regen_leaves_the_answer(self):
+        # Half of the answers begin with a letter after which there are too many ways to go on.
+        grammar = 'x ::= "x"\nroot ::= "a" | "b" [\\x01] (' + "|".join(["x"] * 21000) + ")"
+        done = run(*self.args("--json", "--grammar", grammar, "--temp", 5, "--top-k", 0, "--top-p", 1, "--min-p", 0),
+                   stdin="Tom is\n" + "/regen\n" * 24 + "/stats\n")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({line["status"] for line in lines[1:-1]}, {"ok", "error"}, done.stdout)
+        self.assertEqual({line["message"] for line in lines if line["status"] == "error"},
+                         {"grammar: one text can be read in too many ways"})
+        self.assertEqual(lines[-1]["messages"], 2)
 
     def test_failed_turn_shows_in_the_exit_code(self):
         done = run(*self.args(), stdin="Tom is\n" + "x " * 1000 + "\nMax is\n")
