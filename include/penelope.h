@@ -128,7 +128,7 @@ typedef enum penelope_kv_type {
 
 typedef struct penelope_session_params {
     int32_t          n_ctx;     /* rows of context; 0: the smaller of 4096 and the model's own */
-    int32_t          n_threads; /* 0: the physical cores this process may use */
+    int32_t          n_threads; /* 0: the physical cores this process may use; 1024 at most */
     penelope_kv_type kv_type;   /* storage of keys and values */
 } penelope_session_params;
 
@@ -149,7 +149,7 @@ PENELOPE_API void penelope_session_cancel(penelope_session * session);
 /* ---- generation ---- */
 
 typedef struct penelope_generate_params {
-    int32_t      n_steps;     /* K, latent steps; -1: the sidecar's default; 0 is legal; above k_max is an error */
+    int32_t      n_steps;     /* K, latent steps; -1: the sidecar's default; 0 is legal; below -1 and above k_max are errors */
     int32_t      n_predict;   /* new tokens at most; -1: until the context is full */
     const char * method;      /* NULL: the model's default; "cot" answers visibly with the sidecar's LoRA only */
     bool         raw;         /* true: the prompt as it is, without the sidecar's template */

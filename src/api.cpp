@@ -80,6 +80,17 @@ std::string text_or(const char * text, const char * fallback) {
     return text != nullptr ? text : fallback;
 }
 
+constexpr int32_t kMostThreads = 1024;
+
+int checked_steps(const penelope_generate_params & params) {
+    if (params.n_steps < -1) {
+        throw penelope::Error(penelope::ErrorKind::usage,
+                              "n_steps: " + std::to_string(params.n_steps) + " is no number of latent steps",
+                              "-1 takes the sidecar's default");
+    }
+    return params.n_steps;
+}
+
 std::vector<int32_t> tokens_of(penelope_session & session, const char * prompt,
                                const penelope_generate_params & params) {
     return penelope::prompt_tokens(session.session->engine(), prompt,
@@ -240,6 +251,10 @@ penelope_status penelope_session_new(const penelope_model * model, const penelop
         if (given.n_ctx < 0 || given.n_threads < 0) {
             throw penelope::Error(penelope::ErrorKind::usage, "n_ctx and n_threads: must not be negative");
         }
+        if (given.n_threads > kMostThreads) {
+            throw penelope::Error(penelope::ErrorKind::usage, "n_threads: " + std::to_string(given.n_threads) +
+                                                                  " is more than " + std::to_string(kMostThreads));
+        }
         penelope::SessionOptions options;
         options.n_ctx     = given.n_ctx;
         options.n_threads = given.n_threads;
@@ -294,7 +309,7 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
 
         penelope::GenerateOptions options;
         options.method               = text_or(given.method, "");
-        options.n_steps              = given.n_steps;
+        options.n_steps              = checked_steps(given);
         options.n_predict            = given.n_predict;
         options.sampling.temperature = given.temperature;
         options.sampling.top_k       = given.top_k;
@@ -336,7 +351,7 @@ penelope_status penelope_trace(penelope_session * session, const char * prompt, 
         require(on_step != nullptr, "on_step");
         const penelope_generate_params given = params != nullptr ? *params : penelope_generate_default_params();
         for (const penelope::TraceStep & made :
-             session->session->trace(tokens_of(*session, prompt, given), given.n_steps)) {
+             session->session->trace(tokens_of(*session, prompt, given), checked_steps(given))) {
             std::vector<penelope_token_score> memory_scores, readout_scores;
             penelope_trace_step               step{};
             step.step    = made.t;
