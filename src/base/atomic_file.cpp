@@ -119,8 +119,8 @@ AtomicFile::AtomicFile(const std::string & path, bool force)
     : path_(path), target_(writable_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
     remove_leftovers_once(directory_of(target_));
-    // Another name where a file of it is there: one that a process of the same number left behind, or is at work on in a
-    // container of its own.
+    // Another name where a file of it is there: one that a process of the same number left behind, or is at work on in
+    // a container of its own.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
         create();
     }

@@ -1,7 +1,7 @@
-// A file that appears complete or not at all: written under a temporary name in the target's directory, flushed to the disk
-// and renamed by commit(). Without commit() (an exception, an early return) the temporary file is removed; those of killed
-// processes go when the next one writes to their directory. Failures are Errors that name the path; a full disk or a size
-// limit is Error(io) with the bytes that were to be written.
+// A file that appears complete or not at all: written under a temporary name in the target's directory, flushed to the
+// disk and renamed by commit(). Without commit() (an exception, an early return) the temporary file is removed; those
+// of killed processes go when the next one writes to their directory. Failures are Errors that name the path; a full
+// disk or a size limit is Error(io) with the bytes that were to be written.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@ namespace penelope {
 class FolderLock {
   public:
     FolderLock() = default;
-    // Throws Error(io) when another process holds it. Where the file system knows no locks the folder stays open to all, and
-    // obstacle() says why.
+    // Throws Error(io) when another process holds it. Where the file system knows no locks the folder stays open to
+    // all, and obstacle() says why.
     explicit FolderLock(const std::string & folder);
     ~FolderLock();
     FolderLock(FolderLock && other) noexcept;

@@ -57,8 +57,8 @@ OutputDir::~OutputDir() {
     fs::remove_all(temp_, ignored);
 }
 
-// A directory under the next name. False when that is taken, or when another process took the new directory for a leftover
-// before it was locked.
+// A directory under the next name. False when that is taken, or when another process took the new directory for a
+// leftover before it was locked.
 bool OutputDir::create() {
     temp_ = next_temporary_name(fs::path(path_).parent_path().string());
     if (::mkdir(temp_.c_str(), 0777) != 0) {

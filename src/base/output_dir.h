@@ -1,8 +1,8 @@
 // A directory of files that appears complete or not at all.
 //
-// Files are written into a hidden directory beside the target. commit() renames it, or, when the target exists already, moves
-// the files into it one by one; without commit() everything is removed, by remove_temporary_files() too. A file of the same
-// name in the target needs `force`; without, a commit() that fails leaves none of the new ones there.
+// Files are written into a hidden directory beside the target. commit() renames it, or, when the target exists already,
+// moves the files into it one by one; without commit() everything is removed, by remove_temporary_files() too. A file
+// of the same name in the target needs `force`; without, a commit() that fails leaves none of the new ones there.
 #pragma once
 
 #include "base/atomic_file.h"

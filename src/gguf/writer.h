@@ -46,8 +46,8 @@ class GgufWriter {
     void write_tensor(const std::string & name, const void * data, size_t size);
     // The same in parts of any size, one after the other, for tensors that never exist as a whole in memory.
     void write_part(const std::string & name, const void * data, size_t size);
-    // Flushes, checks that every tensor came, reads the file back, renames it into place. when_whole is called before the
-    // renaming, with the path the whole file has until then; when it throws there is no new file.
+    // Flushes, checks that every tensor came, reads the file back, renames it into place. when_whole is called before
+    // the renaming, with the path the whole file has until then; when it throws there is no new file.
     using WhenWhole = std::function<void(const std::string & path)>;
     void finish(const WhenWhole & when_whole = {});
 

@@ -30,13 +30,14 @@ struct RunState {
 
 enum class CheckpointParts { weights, weights_and_moments };
 
-// Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays. before_replacing is called when the
-// new one is on the disk, whole.
+// Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays. before_replacing is called
+// when the new one is on the disk, whole.
 void save_checkpoint(
     const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts,
     const std::function<void()> & before_replacing = [] {});
 
-// The counts and settings alone, which say whether the rest is for this run. Throws Error(format) when they are damaged.
+// The counts and settings alone, which say whether the rest is for this run. Throws Error(format) when they are
+// damaged.
 RunState read_run_state(const std::string & path);
 
 // Throws Error(format) naming the tensor or field that is missing, damaged or does not fit the optimizer, which then is as it

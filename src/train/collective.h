@@ -45,9 +45,9 @@ class Collective {
 // One process by itself.
 std::unique_ptr<Collective> make_alone();
 
-// Runs `work` on every rank; what it exchanges goes through the functions below, at the same places on all. When it failed on
-// some, all ranks throw: those it failed on their own error, the others that of the lowest, with its number. A rank that was only
-// cancelled while another failed throws that one's: either all are cancelled, or none.
+// Runs `work` on every rank; what it exchanges goes through the functions below, at the same places on all. When it
+// failed on some, all ranks throw: those it failed on their own error, the others that of the lowest, with its number.
+// A rank that was only cancelled while another failed throws that one's: either all are cancelled, or none.
 void together(Collective & ranks, const std::function<void()> & work);
 
 // The same, and gives what each rank made.

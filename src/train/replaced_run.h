@@ -1,6 +1,7 @@
-// The files of a run that a new one in the same folder replaces: set aside until that has its first checkpoint, and put back when
-// it never gets there. They are moved by renames alone, into a hidden folder beside each of them, and the newest checkpoint is
-// the first to go and the last to come back: as long as it is missing, what was set aside is the run of the folder.
+// The files of a run that a new one in the same folder replaces: set aside until that has its first checkpoint, and put
+// back when it never gets there. They are moved by renames alone, into a hidden folder beside each of them, and the
+// newest checkpoint is the first to go and the last to come back: as long as it is missing, what was set aside is the
+// run of the folder.
 #pragma once
 
 #include <string>

@@ -25,8 +25,8 @@ constexpr const char * kFinalKey = "k_default";  // of the line a finished run e
 constexpr const char * kScoreKey = "valid_loss"; // of the lines of validations
 constexpr const char * kBetween  = ".new";       // ends what is about to get its name
 
-// A second name for a file, in place of what has that name: at no moment is either name without a whole file. A symbolic link
-// stands for the file it leads to.
+// A second name for a file, in place of what has that name: at no moment is either name without a whole file. A
+// symbolic link stands for the file it leads to.
 void give_name(const std::string & from, const std::string & to) {
     const std::string between = to + kBetween;
     std::error_code   ec, ignored;
@@ -159,7 +159,8 @@ void RunFolder::remove_unfinished() const {
     }
 }
 
-// A checkpoint that was put in its place as a symbolic link becomes a file: what the link leads to would be written over.
+// A checkpoint that was put in its place as a symbolic link becomes a file: what the link leads to would be written
+// over.
 void RunFolder::resolve_links() const {
     for (const std::string & checkpoint : { last(), previous(), best() }) {
         if (fs::is_symlink(checkpoint) && fs::exists(checkpoint)) {

@@ -24,8 +24,8 @@ class RunFolder {
     // Throws Error for a folder that holds a run already, unless it is to be resumed or replaced, and for one without a run to
     // resume.
     void check(bool resume, bool replace) const;
-    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written. Throws
-    // Error when somebody else is at work there, and what check() does.
+    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written.
+    // Throws Error when somebody else is at work there, and what check() does.
     [[nodiscard]] std::unique_ptr<RunHold> create(bool resume, bool replace) const;
     // Puts back the run that a new one was to replace when it was killed before its first checkpoint.
     void recover() const;
@@ -60,7 +60,8 @@ class RunFolder {
     void append_metrics(const OrderedJson & line) const;
     // What was appended is on the disk.
     void sync_metrics() const;
-    // Drops what a run that was cut off wrote after this update, and scores of later validations than that of update `scored`.
+    // Drops what a run that was cut off wrote after this update, and scores of later validations than that of update
+    // `scored`.
     void cut_metrics(int64_t update, int64_t scored) const;
 
   private:
@@ -78,8 +79,8 @@ class RunFolder {
     std::string path_;
 };
 
-// While it lives nobody else writes to the folder. When a new run ends before its first checkpoint, the files it began with go
-// and the run it was to replace is back.
+// While it lives nobody else writes to the folder. When a new run ends before its first checkpoint, the files it began
+// with go and the run it was to replace is back.
 class RunHold {
   public:
     RunHold(RunFolder folder, FolderLock lock, bool is_new);

@@ -65,7 +65,8 @@ uint64_t n_trained(const TrainedModel & model, bool in_adapter) {
     return n;
 }
 
-// The base with the trained weights in F32, as any llama.cpp program loads it; with the wording it answers to by itself.
+// The base with the trained weights in F32, as any llama.cpp program loads it; with the wording it answers to by
+// itself.
 void save_backbone(const TrainedModel & model, const std::string & name, const std::string & path,
                    const std::optional<Wording> & wording, const GgufWriter::WhenWhole & when_whole = {}) {
     const GgufReader &          base    = model.base();

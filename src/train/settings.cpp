@@ -346,7 +346,8 @@ std::string settings_toml(const TrainSettings & s) {
             t.insert(field.flag, int64_t(sidecar.*field.number));
         }
     });
-    // Texts in one form alone, with everything escaped: of the others some drop a newline at the beginning, or end too early.
+    // Texts in one form alone, with everything escaped: of the others some drop a newline at the beginning, or end too
+    // early.
     constexpr auto several_forms =
         toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings;
     std::ostringstream out;

@@ -71,8 +71,8 @@ void Trainer::save_best() {
     });
 }
 
-// Takes the weights of the best validation and gives the update they are from; the last ones stay where that file is damaged or
-// gone. Of a run that was taken back to an older checkpoint the best state may be from the time after it.
+// Takes the weights of the best validation and gives the update they are from; the last ones stay where that file is
+// damaged or gone. Of a run that was taken back to an older checkpoint the best state may be from the time after it.
 int64_t Trainer::take_best() {
     together(ranks_, [&] {
         if (!ranks_.is_first()) {
@@ -92,8 +92,8 @@ int64_t Trainer::take_best() {
     return state_.best.update;
 }
 
-// The newest checkpoint that is whole. Throws Error(usage) when the run was started with other settings: then its weights may
-// have other shapes too.
+// The newest checkpoint that is whole. Throws Error(usage) when the run was started with other settings: then its
+// weights may have other shapes too.
 RunState Trainer::load_last(const std::string & settings) {
     const std::vector<std::string> files = folder_.checkpoints();
     std::vector<std::string>       damaged; // and what is wrong with each

@@ -26,9 +26,9 @@ struct ValidationOptions {
 
 class Validator {
   public:
-    // reader: how answers are read. Everything outlives the validator.
-    // stop: asked while a batch is answered and after it; what is measured by then is thrown away and Error(cancelled) is thrown,
-    // on all ranks. The ranks share the batches; all get the same results, which do not depend on how many ranks there are.
+    // reader: how answers are read. Everything outlives the validator. stop: asked while a batch is answered and after
+    // it; what is measured by then is thrown away and Error(cancelled) is thrown, on all ranks. The ranks share the
+    // batches; all get the same results, which do not depend on how many ranks there are.
     Validator(const TrainedModel & model, const TrainingData & data, const AnswerReader & reader,
               const Backend & backend, const ValidationOptions & options, Collective & ranks,
               std::function<bool()> stop);
@@ -46,7 +46,8 @@ class Validator {
     size_t n_bytes() const;
 
   private:
-    // Calls `work` for every batch of this rank out of n examples: its number, its first example and the one after its last.
+    // Calls `work` for every batch of this rank out of n examples: its number, its first example and the one after its
+    // last.
     void   for_own_batches(size_t n, const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
     size_t n_batches(size_t n) const;
     std::unique_ptr<Method> current_method();
