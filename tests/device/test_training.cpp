@@ -1,11 +1,9 @@
 // Training on the device of the suite: losses, gradients and updates against the PyTorch reference, and runs with dropout
 // against the CPU.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "support/device.h"
 #include "support/training.h"
-#include "train/exchange.h"
 #include "train/schedule.h"
 #include "train/step_graph.h"
 
@@ -19,24 +17,8 @@ const Backend & device() {
     return instance;
 }
 
-// Every gradient against "<prefix><name>" of the file, relative to its largest element.
-void check_gradients(const TrainedModel & model, float scale, const SafetensorsReader & expected,
-                     const std::string & prefix) {
-    const double   allowed = has_16_bit_products() ? 5e-2 : 1e-3;
-    const Exchange exchange(model.backbone().config);
-    for (const TrainableGroup & group : model.groups()) {
-        for (const auto & parameter : group.parameters.parameters) {
-            const std::string name = exchange.name(parameter.name);
-            CAPTURE(name);
-            std::vector<float> gradient = model.optimizer().gradient(parameter.name);
-            for (float & value : gradient) {
-                value /= scale;
-            }
-            const auto reference = expected.read_f32(prefix + name);
-            const auto found     = exchange.values(parameter.name, gradient);
-            CHECK(difference(found, reference) <= allowed * largest(reference));
-        }
-    }
+double gradient_tolerance() {
+    return has_16_bit_products() ? 5e-2 : 1e-3;
 }
 
 // The golden hybrid makes seven times as much as the others of what 16-bit operands lose, on the CPU too, and its gradients outgrow
@@ -76,7 +58,7 @@ TEST_CASE("loss and every gradient through the latent trajectory") {
             const StepLoss loss  = graphs.run(all_examples(g, k), scale);
             CHECK(std::fabs(loss.mean - g.tensor(prefix + "loss")[0]) < tolerance());
             if (compares_gradients(name)) {
-                check_gradients(model, scale, g.expected(), prefix);
+                check_gradients(model, g.expected(), prefix, gradient_tolerance(), scale);
             }
         }
     }
@@ -92,7 +74,7 @@ TEST_CASE("loss and every gradient through Coconut's passes") {
     const float    scale = model.loss_scale();
     const StepLoss loss  = graphs.run(all_examples(g, 2), scale);
     CHECK(std::fabs(loss.mean - expected.read_f32("grad.K2.loss")[0]) < tolerance());
-    check_gradients(model, scale, expected, "grad.K2.");
+    check_gradients(model, expected, "grad.K2.", gradient_tolerance(), scale);
 }
 
 TEST_CASE("the three losses and every gradient of CODI") {
@@ -106,7 +88,7 @@ TEST_CASE("the three losses and every gradient of CODI") {
     CHECK(std::fabs(loss.mean - losses["student"].get<double>()) < tolerance());
     CHECK(std::fabs(loss.teacher - losses["teacher"].get<double>()) < tolerance());
     CHECK(std::fabs(loss.distance - losses["distillation"].get<double>()) < tolerance());
-    check_gradients(model, scale, expected, "grad.K3.");
+    check_gradients(model, expected, "grad.K3.", gradient_tolerance(), scale);
 }
 
 TEST_CASE("four updates of AdamW with clipping and schedule") {
@@ -116,26 +98,20 @@ TEST_CASE("four updates of AdamW with clipping and schedule") {
             continue;
         }
         const GoldenCase & g      = golden(name);
-        const Json &       recipe = g.json()["train"];
+        const GoldenRecipe recipe = g.recipe();
         TrainedModel       model(choice_of(g, "penelope"), device());
         StepGraphs         graphs(model.objective(), model.backbone(), device(), &model.optimizer());
-        const Minibatch    batch     = all_examples(g, recipe["K"]);
-        const int          n_updates = recipe["updates"];
-        for (int update = 1; update <= n_updates; update++) {
+        const Minibatch    batch = all_examples(g, recipe.n_steps);
+        for (int update = 1; update <= recipe.n_updates; update++) {
             CAPTURE(update);
             const float    scale = model.loss_scale();
             const StepLoss loss  = graphs.run(batch, scale);
-            CHECK(std::fabs(loss.mean - recipe["losses"][size_t(update - 1)].get<double>()) < tolerance());
-            const double        factor = rate_factor(update, n_updates, recipe["warmup"]);
-            std::vector<double> rates;
-            for (const TrainableGroup & group : model.groups()) {
-                rates.push_back(factor *
-                                recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
-            }
-            const StepReport report = model.optimizer().step(rates, recipe["clip"], scale);
+            CHECK(std::fabs(loss.mean - recipe.losses[size_t(update - 1)]) < tolerance());
+            const double     factor = rate_factor(update, recipe.n_updates, recipe.warmup);
+            const StepReport report = model.optimizer().step(rates_of(model, recipe, factor), recipe.clip, scale);
             CHECK(report.applied);
-            CHECK(report.norm == doctest::Approx(recipe["grad_norms"][size_t(update - 1)].get<double>())
-                                     .epsilon(has_16_bit_products() ? 2e-2 : 1e-3));
+            CHECK(report.norm ==
+                  doctest::Approx(recipe.norms[size_t(update - 1)]).epsilon(has_16_bit_products() ? 2e-2 : 1e-3));
         }
     }
 }

@@ -46,7 +46,7 @@ SessionPtr open_session(const ModelPtr & model) {
 }
 
 std::string question(const GoldenCase & golden, size_t example) {
-    std::string prompt = golden.json()["examples"].at(example)["prompt"];
+    std::string prompt = golden.prompt(example);
     prompt.pop_back(); // the template puts the newline back
     return prompt;
 }
@@ -87,11 +87,11 @@ TEST_CASE("answers, counts and facts are those of the reference") {
         };
         REQUIRE(penelope_generate(session.get(), question(golden, 1).c_str(), &params, append, &streamed, &answer) ==
                 PENELOPE_OK);
-        const std::vector<int32_t> expected = golden.json()["greedy"]["K" + std::to_string(k) + ".ex1"];
+        const std::vector<int32_t> expected = golden.greedy(k, 1);
         CHECK(tokens_of(answer) == expected);
         CHECK(answer.text == streamed);
         CHECK(answer.text_size == streamed.size());
-        CHECK(answer.layer_applications == golden.json()["layer_applications"][std::to_string(k)].get<int>());
+        CHECK(answer.layer_applications == golden.layer_applications(k));
         CHECK(answer.n_steps == k);
         CHECK(answer.finish == PENELOPE_FINISH_LENGTH);
         CHECK(answer.n_prompt == static_cast<int>(golden.prompt_ids(1).size()));
@@ -192,7 +192,11 @@ TEST_CASE("wrong arguments and files are told, never thrown") {
     penelope_session *      session        = nullptr;
     session_params.n_ctx                   = 100000;
     CHECK(penelope_session_new(loaded.get(), &session_params, &session) == PENELOPE_ERROR_USAGE);
-    session_params.n_ctx = -1;
+    session_params.n_ctx     = 0;
+    session_params.n_threads = 100000;
+    CHECK(penelope_session_new(loaded.get(), &session_params, &session) == PENELOPE_ERROR_USAGE);
+    session_params.n_threads = 0;
+    session_params.n_ctx     = -1;
     CHECK(penelope_session_new(loaded.get(), &session_params, &session) == PENELOPE_ERROR_USAGE);
     CHECK(penelope_session_new(nullptr, nullptr, &session) == PENELOPE_ERROR_USAGE);
     CHECK(session == nullptr);
@@ -203,6 +207,8 @@ TEST_CASE("wrong arguments and files are told, never thrown") {
     wanted.n_steps = 9;
     CHECK(penelope_generate(good.get(), "x", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
     CHECK(answer.text == nullptr);
+    wanted.n_steps = -2;
+    CHECK(penelope_generate(good.get(), "x", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
     wanted.n_steps = 1;
     CHECK(penelope_generate(good.get(), "", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
     CHECK(penelope_generate(good.get(), nullptr, &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
@@ -304,7 +310,7 @@ TEST_CASE("sessions on several threads share one model") {
         thread.join();
     }
     for (size_t i = 0; i < 4; ++i) {
-        const std::vector<int32_t> expected = golden.json()["greedy"]["K" + std::to_string(steps[i]) + ".ex1"];
+        const std::vector<int32_t> expected = golden.greedy(steps[i], 1);
         CHECK(errors[i] == "");
         CHECK(answers[i] == expected);
     }

@@ -1,5 +1,4 @@
 // Files made by the file commands, run: a bundle, a merged backbone and quantized sidecars against the reference states.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "infer/session.h"
@@ -69,8 +68,7 @@ TEST_CASE("a bundle runs alone and as its parts do, bit by bit") {
     GenerateOptions options;
     options.n_predict = 12;
     options.n_steps   = kSteps;
-    CHECK(bundle.generate(golden.prompt_ids(0), options).tokens ==
-          golden.json()["greedy"]["K3.ex0"].get<std::vector<int32_t>>());
+    CHECK(bundle.generate(golden.prompt_ids(0), options).tokens == golden.greedy(3, 0));
 }
 
 TEST_CASE("the merged backbone with the modules alone meets the reference") {
@@ -86,40 +84,45 @@ TEST_CASE("the merged backbone with the modules alone meets the reference") {
     }
 }
 
-TEST_CASE("what quantizing the sidecar does to the states") {
-    for (const char * name : { "last", "middle", "full", "overwrite" }) {
-        const GoldenCase golden(name);
-        // Bounds a little above what the types do to states of scale 3 at this width.
-        for (const auto & [type, bound] :
-             { std::pair(std::string("F16"), 3e-3f), std::pair(std::string("Q8_0"), 3e-2f) }) {
-            QuantizeOptions options;
+TEST_CASE("what quantizing the sidecar does to the states and to the answers") {
+    // Differences a little above what the types do to states of scale 3 at this width. Of the 32 answers to all cases one less
+    // than docs/measurements.md counts for Q8_0: a choice that is nearly undecided may fall otherwise on another processor.
+    struct Expected {
+        std::string type;
+        float       difference;
+        int         n_first, n_same; // answers that begin as the reference's, and that are the same to the end
+    };
+    for (const Expected & expected : { Expected{ "F16", 3e-3f, 32, 32 }, Expected{ "Q8_0", 3e-2f, 30, 29 } }) {
+        Difference worst;
+        int        n_first = 0, n_same = 0;
+        for (const char * name : { "last", "middle", "full", "overwrite" }) {
+            const GoldenCase golden(name);
+            QuantizeOptions  options;
             options.in_path  = golden.sidecar();
-            options.out_path = golden.file(type + ".gguf");
-            options.type     = type;
+            options.out_path = golden.file(expected.type + ".gguf");
+            options.type     = expected.type;
             quantize_file(options);
-            Session    session = open(golden.backbone(), options.out_path);
-            Difference worst;
+            Session session = open(golden.backbone(), options.out_path);
             for (size_t example = 0; example < 2; example++) {
                 worst =
                     worse(worst, largest_difference(session.dump(golden.prompt_ids(example), kSteps), golden, example));
             }
-            CHECK(worst < bound);
-
-            int n_first = 0, n_same = 0; // answers that begin alike, and that are the same to the end
             for (const int k : { 0, 1, 3, 6 }) {
                 for (size_t example = 0; example < 2; example++) {
                     GenerateOptions generate;
-                    generate.n_predict  = 12;
-                    generate.n_steps    = k;
-                    const auto tokens   = session.generate(golden.prompt_ids(example), generate).tokens;
-                    const auto key      = "K" + std::to_string(k) + ".ex" + std::to_string(example);
-                    const auto expected = golden.json()["greedy"][key].get<std::vector<int32_t>>();
-                    n_first += !tokens.empty() && tokens[0] == expected[0];
-                    n_same += tokens == expected;
+                    generate.n_predict = 12;
+                    generate.n_steps   = k;
+                    const auto tokens  = session.generate(golden.prompt_ids(example), generate).tokens;
+                    const auto greedy  = golden.greedy(k, example);
+                    n_first += !tokens.empty() && tokens[0] == greedy[0];
+                    n_same += tokens == greedy;
                 }
             }
-            MESSAGE(std::string(name) << " " << type << ": largest difference " << worst << ", of 8 answers " << n_first
-                                      << " begin alike, " << n_same << " are the same");
         }
+        MESSAGE(expected.type << ": largest difference " << worst << ", of 32 answers " << n_first << " begin alike, "
+                              << n_same << " are the same");
+        CHECK(worst < expected.difference);
+        CHECK(n_first >= expected.n_first);
+        CHECK(n_same >= expected.n_same);
     }
 }

@@ -1,6 +1,5 @@
 // Training against the PyTorch reference: the loss and the gradient of every trainable tensor, through all latent steps, and
 // four updates of AdamW with clipping and schedule.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "support/difference.h"
@@ -15,11 +14,12 @@
 
 using namespace penelope;
 using penelope::test::all_examples;
+using penelope::test::check_gradients;
 using penelope::test::choice_of;
 using penelope::test::cpu;
-using penelope::test::difference;
 using penelope::test::GoldenCase;
 using penelope::test::largest;
+using penelope::test::rates_of;
 using penelope::test::taught_examples;
 
 namespace {
@@ -28,27 +28,6 @@ namespace {
 constexpr double kTolerance = 1e-3;
 
 const std::vector<std::string> & kCases = test::kTrajectoryCases;
-
-// Every gradient the optimizer holds against "<prefix><name>" of the file, and no tensor of the file left out.
-void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix) {
-    const Exchange exchange(model.backbone().config);
-    size_t         n_compared = 0;
-    for (const TrainableGroup & group : model.groups()) {
-        for (const auto & parameter : group.parameters.parameters) {
-            const std::string name = exchange.name(parameter.name);
-            CAPTURE(name);
-            const auto reference = expected.read_f32(prefix + name);
-            const auto found     = exchange.values(parameter.name, model.optimizer().gradient(parameter.name));
-            CHECK(difference(found, reference) <= kTolerance * largest(reference));
-            n_compared++;
-        }
-    }
-    size_t n_expected = 0;
-    for (const SafetensorsTensor & tensor : expected.tensors()) {
-        n_expected += tensor.name.compare(0, prefix.size(), prefix) == 0 && tensor.name != prefix + "loss";
-    }
-    CHECK(n_compared == n_expected);
-}
 
 } // namespace
 
@@ -63,7 +42,7 @@ TEST_CASE("loss and every gradient through the latent trajectory") {
             CAPTURE(k);
             const StepLoss loss = graphs.run(all_examples(golden, k));
             CHECK(loss.mean == doctest::Approx(golden.tensor(prefix + "loss")[0]).epsilon(1e-5));
-            check_gradients(model, golden.expected(), prefix);
+            check_gradients(model, golden.expected(), prefix, kTolerance);
         }
     }
 }
@@ -87,7 +66,7 @@ TEST_CASE("loss and every gradient through Coconut's passes") {
     StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
     const StepLoss loss = graphs.run(all_examples(golden, 2));
     CHECK(loss.mean == doctest::Approx(expected.read_f32("grad.K2.loss")[0]).epsilon(1e-5));
-    check_gradients(model, expected, "grad.K2.");
+    check_gradients(model, expected, "grad.K2.", kTolerance);
 }
 
 TEST_CASE("the three losses and every gradient of CODI") {
@@ -116,24 +95,23 @@ TEST_CASE("the three losses and every gradient of CODI") {
     CHECK(loss.teacher == doctest::Approx(json["losses"]["teacher"].get<double>()).epsilon(1e-5));
     CHECK(loss.distance == doctest::Approx(json["losses"]["distillation"].get<double>()).epsilon(1e-4));
     CHECK(loss.total(batch) == doctest::Approx(expected.read_f32("grad.K3.loss")[0]).epsilon(1e-5));
-    check_gradients(model, expected, "grad.K3.");
+    check_gradients(model, expected, "grad.K3.", kTolerance);
 }
 
 TEST_CASE("four updates of AdamW") {
     for (const std::string & name : kCases) {
         CAPTURE(name);
         const GoldenCase golden(name);
-        const Json &     recipe = golden.json()["train"];
+        const auto       recipe = golden.recipe();
         TrainedModel     model(choice_of(golden, "penelope"), cpu());
         StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        const Minibatch  batch     = all_examples(golden, recipe["K"]);
-        const int        n_updates = recipe["updates"];
+        const Minibatch  batch = all_examples(golden, recipe.n_steps);
 
         std::vector<std::vector<float>> first_gradients;
-        for (int update = 1; update <= n_updates; update++) {
+        for (int update = 1; update <= recipe.n_updates; update++) {
             CAPTURE(update);
             const StepLoss loss = graphs.run(batch);
-            CHECK(std::fabs(loss.mean - recipe["losses"][size_t(update - 1)].get<double>()) < 1e-4);
+            CHECK(std::fabs(loss.mean - recipe.losses[size_t(update - 1)]) < 1e-4);
             if (update == 1) {
                 for (const TrainableGroup & group : model.groups()) {
                     for (const auto & parameter : group.parameters.parameters) {
@@ -141,23 +119,18 @@ TEST_CASE("four updates of AdamW") {
                     }
                 }
             }
-            const double factor = rate_factor(update, n_updates, recipe["warmup"]);
-            CHECK(factor == doctest::Approx(recipe["rate_factor"][size_t(update - 1)].get<double>()));
-            std::vector<double> rates;
-            for (const TrainableGroup & group : model.groups()) {
-                rates.push_back(factor *
-                                recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"].get<double>());
-            }
-            const StepReport report = model.optimizer().step(rates, recipe["clip"]);
+            const double factor = rate_factor(update, recipe.n_updates, recipe.warmup);
+            CHECK(factor == doctest::Approx(recipe.rate_factors[size_t(update - 1)]));
+            const StepReport report = model.optimizer().step(rates_of(model, recipe, factor), recipe.clip);
             CHECK(report.applied);
-            CHECK(report.norm == doctest::Approx(recipe["grad_norms"][size_t(update - 1)].get<double>()).epsilon(1e-3));
+            CHECK(report.norm == doctest::Approx(recipe.norms[size_t(update - 1)]).epsilon(1e-3));
         }
 
         // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
         const Exchange exchange(model.backbone().config);
         size_t         n_tensor = 0;
         for (const TrainableGroup & group : model.groups()) {
-            const double rate = recipe[group.rate == RateKind::backbone ? "lora_rate" : "module_rate"];
+            const double rate = group.rate == RateKind::backbone ? recipe.lora_rate : recipe.module_rate;
             for (const auto & parameter : group.parameters.parameters) {
                 CAPTURE(parameter.name);
                 const auto gradient  = exchange.values(parameter.name, first_gradients[n_tensor++]);

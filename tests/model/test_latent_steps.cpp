@@ -1,6 +1,5 @@
 // Penelope a step at a time: sequences at different steps side by side give what each gives alone in one graph; looking on
 // changes nothing; and a trajectory that has settled ends early.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
@@ -58,8 +57,8 @@ TEST_CASE("streams at different steps") {
         CHECK(test::difference(both.logits[0], golden.tensor("K3.ex0.first_logits")) < kTolerance);
         CHECK(test::difference(both.logits[1], golden.tensor("K1.ex1.first_logits")) < kTolerance);
         CHECK(both.n_rows[0] == int(golden.prompt_ids(0).size()) + method.n_extra_rows(3));
-        CHECK(steps.layer_applications(2) == golden.json()["layer_applications"]["3"].get<int>());
-        CHECK(steps.layer_applications(0) == golden.json()["layer_applications"]["1"].get<int>());
+        CHECK(steps.layer_applications(2) == golden.layer_applications(3));
+        CHECK(steps.layer_applications(0) == golden.layer_applications(1));
         for (const StateTensor & state : steps.look(2)) {
             CAPTURE(state.name);
             CHECK(test::difference(state.data, golden.tensor("K3.ex0." + state.name + "_3")) < kTolerance);
@@ -90,13 +89,13 @@ TEST_CASE("watching changes nothing and can stop") {
         return true;
     });
     CHECK(seen == std::vector<int>{ 0, 1, 2, 3, 4, 5, 6 });
-    CHECK(watched.tokens == golden.json()["greedy"]["K6.ex0"].get<std::vector<int32_t>>());
-    CHECK(watched.layer_applications == golden.json()["layer_applications"]["6"].get<int>());
+    CHECK(watched.tokens == golden.greedy(6, 0));
+    CHECK(watched.layer_applications == golden.layer_applications(6));
 
     const Answer stopped =
         session.generate(golden.prompt_ids(0), options, {}, [&](const TraceStep & step) { return step.t < 3; });
     CHECK(stopped.n_steps == 3);
-    CHECK(stopped.tokens == golden.json()["greedy"]["K3.ex0"].get<std::vector<int32_t>>());
+    CHECK(stopped.tokens == golden.greedy(3, 0));
 }
 
 TEST_CASE("as many steps as it takes") {

@@ -1,0 +1,120 @@
+#include "support/training.h"
+
+#include "support/difference.h"
+#include "train/curriculum.h"
+#include "train/exchange.h"
+#include "train/training_data.h"
+
+#include <cmath>
+
+namespace penelope::test {
+
+Minibatch all_examples(const GoldenCase & golden, int n_steps) {
+    Minibatch batch;
+    batch.n_steps = n_steps;
+    for (size_t i = 0; i < golden.n_examples(); i++) {
+        batch.examples.push_back({ golden.prompt_ids(i), golden.target_ids(i) });
+    }
+    return batch;
+}
+
+Minibatch taught_examples(const GoldenCase & golden, const Tokenizer & tokenizer, int n_steps) {
+    const Json           json = read_json_file(golden.source("codi.json"));
+    std::vector<Example> examples;
+    for (const Json & example : json["examples"]) {
+        examples.push_back({ "", example["question"], example["steps"], example["answer"] });
+    }
+    const TrainingData data(examples, tokenizer, { "{question}\n", "The answer is: " });
+    Minibatch          batch;
+    batch.n_steps         = n_steps;
+    batch.has_teacher     = true;
+    batch.distance_weight = 20;
+    for (size_t i = 0; i < data.size(); i++) {
+        batch.examples.push_back(data.with_teacher(i, kAnswerOnly));
+    }
+    return batch;
+}
+
+ModelChoice choice_of(const GoldenCase & golden, const std::string & method) {
+    ModelChoice choice;
+    choice.base   = golden.backbone();
+    choice.init   = method == "penelope" ? golden.sidecar() : method == "codi" ? golden.codi_sidecar() : golden.lora();
+    choice.method = method;
+    return choice;
+}
+
+std::vector<double> rates_of(const TrainedModel & model, const GoldenRecipe & recipe, double factor) {
+    std::vector<double> rates;
+    for (const TrainableGroup & group : model.groups()) {
+        rates.push_back(factor * (group.rate == RateKind::backbone ? recipe.lora_rate : recipe.module_rate));
+    }
+    return rates;
+}
+
+Gradients gradients_of(const TrainedModel & model) {
+    Gradients all;
+    for (const TrainableGroup & group : model.groups()) {
+        for (const auto & parameter : group.parameters.parameters) {
+            all[parameter.name] = model.optimizer().gradient(parameter.name);
+        }
+    }
+    return all;
+}
+
+double length_of(const Gradients & gradients) {
+    double squared = 0;
+    for (const auto & [name, values] : gradients) {
+        for (float value : values) {
+            squared += double(value) * value;
+        }
+    }
+    return std::sqrt(squared);
+}
+
+void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix,
+                     double tolerance, float loss_scale) {
+    const Exchange exchange(model.backbone().config);
+    size_t         n_compared = 0;
+    for (const auto & [parameter, gradient] : gradients_of(model)) {
+        const std::string name = exchange.name(parameter);
+        CAPTURE(name);
+        std::vector<float> found = exchange.values(parameter, gradient);
+        for (float & value : found) {
+            value /= loss_scale;
+        }
+        const std::vector<float> reference = expected.read_f32(prefix + name);
+        CHECK(difference(found, reference) <= tolerance * largest(reference));
+        n_compared++;
+    }
+    size_t n_expected = 0;
+    for (const SafetensorsTensor & tensor : expected.tensors()) {
+        n_expected += tensor.name.compare(0, prefix.size(), prefix) == 0 && tensor.name != prefix + "loss";
+    }
+    CHECK(n_compared == n_expected);
+}
+
+double slope_along(const Gradients & gradients, Optimizer & optimizer, double step,
+                   const std::function<double()> & loss) {
+    const double length = length_of(gradients);
+    Gradients    start;
+    for (const auto & [name, gradient] : gradients) {
+        start[name] = optimizer.values(name);
+    }
+    const auto at = [&](double distance) {
+        for (const auto & [name, gradient] : gradients) {
+            std::vector<float> moved = start[name];
+            for (size_t i = 0; i < moved.size(); i++) {
+                moved[i] += float(distance * gradient[i] / length);
+            }
+            optimizer.set_values(name, moved);
+        }
+        return loss();
+    };
+    const double slope = (at(step) - at(-step)) / (2 * step);
+    for (const auto & [name, values] : start) {
+        optimizer.set_values(name, values);
+    }
+    return slope;
+}
+
+} // namespace penelope::test
