@@ -1,6 +1,5 @@
 // A real pretrained model against transformers: logits and greedy answers on the quantized file and on its F32 copy, and the
 // same logits however the prompt is cut.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/json.h"
@@ -102,7 +101,7 @@ TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip
     }
 }
 
-TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt within 1e-4" *
+TEST_CASE("dequantized to F32: top ten logits within 2e-4, any cut of the prompt within 1e-4" *
           doctest::skip(test::lacks_smollm2())) {
     const test::TempDir dir;
     QuantizeOptions     to_f32;
@@ -117,7 +116,7 @@ TEST_CASE("dequantized to F32: top ten logits within 2e-3, any cut of the prompt
     Session      whole(engine, session_options(GGML_TYPE_F32));
     const TopTen top = compare_top_ten(whole, cases);
     MESSAGE("ten best logits differ by " << top.worst);
-    CHECK(top.worst < 2e-3f);
+    CHECK(top.worst < 2e-4f); // the reference is written with four decimals, and processors sum in different orders
     check_greedy(whole, cases);
 
     const Tokens             prompt = cases[4]["ids"];
