@@ -249,9 +249,6 @@ uint32_t GgufReader::get_u32(std::string_view key) const {
 float GgufReader::get_f32(std::string_view key) const {
     return impl_->f32_at(key, impl_->require(key, expect_f32));
 }
-bool GgufReader::get_bool(std::string_view key) const {
-    return impl_->bool_at(key, impl_->require(key, expect_bool));
-}
 
 std::string GgufReader::get_str(std::string_view key) const {
     return impl_->str_at(key, impl_->require(key, expect_str));
@@ -263,10 +260,6 @@ std::vector<std::string> GgufReader::get_str_array(std::string_view key) const {
 
 std::vector<int32_t> GgufReader::get_i32_array(std::string_view key) const {
     return impl_->i32_array_at(key, impl_->require(key, expect_i32_array));
-}
-
-std::vector<float> GgufReader::get_f32_array(std::string_view key) const {
-    return impl_->f32_array_at(key, impl_->require(key, expect_f32_array));
 }
 
 std::optional<uint32_t> GgufReader::find_u32(std::string_view key) const {
@@ -283,10 +276,6 @@ std::optional<bool> GgufReader::find_bool(std::string_view key) const {
 
 std::optional<std::string> GgufReader::find_str(std::string_view key) const {
     return impl_->find_with(key, &Impl::str_at);
-}
-
-std::optional<std::vector<std::string>> GgufReader::find_str_array(std::string_view key) const {
-    return impl_->find_with(key, &Impl::str_array_at);
 }
 
 std::optional<std::vector<int32_t>> GgufReader::find_i32_array(std::string_view key) const {

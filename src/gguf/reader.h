@@ -47,19 +47,16 @@ class GgufReader {
     bool                       has(std::string_view key) const;
     uint32_t                   get_u32(std::string_view key) const;
     float                      get_f32(std::string_view key) const;
-    bool                       get_bool(std::string_view key) const;
     std::string                get_str(std::string_view key) const;
     std::vector<std::string>   get_str_array(std::string_view key) const;
     std::vector<int32_t>       get_i32_array(std::string_view key) const; // also bool and other integer arrays
-    std::vector<float>         get_f32_array(std::string_view key) const;
     std::optional<uint32_t>    find_u32(std::string_view key) const;
     std::optional<float>       find_f32(std::string_view key) const;
     std::optional<bool>        find_bool(std::string_view key) const;
     std::optional<std::string> find_str(std::string_view key) const;
 
-    std::optional<std::vector<std::string>> find_str_array(std::string_view key) const;
-    std::optional<std::vector<int32_t>>     find_i32_array(std::string_view key) const;
-    std::optional<std::vector<float>>       find_f32_array(std::string_view key) const;
+    std::optional<std::vector<int32_t>> find_i32_array(std::string_view key) const;
+    std::optional<std::vector<float>>   find_f32_array(std::string_view key) const;
 
     // Tensors.
     const std::vector<GgufTensor> & tensors() const; // in file order

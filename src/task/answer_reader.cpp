@@ -75,10 +75,6 @@ Match parse_match(const std::string & name) {
     throw Error(ErrorKind::usage, "match " + in_quotes(name) + ": is not known", "known are exact, number and choice");
 }
 
-const char * match_name(Match match) {
-    return match_names[size_t(match)];
-}
-
 std::string after_prefix(const std::string & text, const std::string & prefix) {
     if (prefix.empty()) {
         return text;

@@ -16,8 +16,7 @@ enum class Match {
     choice, // capitals aside, the longest of the data's answers that the text begins with: "B) Paris" is B
 };
 
-Match        parse_match(const std::string & name); // "" is exact. Throws Error(usage) naming the known ones.
-const char * match_name(Match match);
+Match parse_match(const std::string & name); // "" is exact. Throws Error(usage) naming the known ones.
 
 class AnswerReader {
   public:

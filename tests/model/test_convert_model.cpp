@@ -1,5 +1,4 @@
 // Hugging Face Llama checkpoints to GGUF: keys, names, row order and bytes.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
@@ -47,7 +46,7 @@ TEST_CASE("the keys of a converted backbone") {
     CHECK(gguf.get_str("tokenizer.ggml.pre") == "llama-bpe");
     CHECK(gguf.get_u32("tokenizer.ggml.bos_token_id") == 437);
     CHECK(gguf.get_u32("tokenizer.ggml.eos_token_id") == 438);
-    CHECK(gguf.get_bool("tokenizer.ggml.add_bos_token"));
+    CHECK(gguf.find_bool("tokenizer.ggml.add_bos_token") == true);
     const auto tokens = gguf.get_str_array("tokenizer.ggml.tokens");
     const auto types  = gguf.get_i32_array("tokenizer.ggml.token_type");
     REQUIRE(tokens.size() == 439);
