@@ -1,25 +1,14 @@
 // penelope info: what it says of each kind of file.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "convert/describe.h"
+#include "support/errors.h"
 #include "support/golden.h"
 
 using namespace penelope;
 using test::GoldenCase;
-
-namespace {
-
-bool has(const std::string & text, const char * part) {
-    const bool found = text.find(part) != std::string::npos;
-    if (!found) {
-        MESSAGE("expected '" << part << "' in:\n" << text);
-    }
-    return found;
-}
-
-} // namespace
+using test::says;
 
 TEST_CASE("a backbone") {
     const GoldenCase golden("last");
@@ -37,9 +26,9 @@ TEST_CASE("a backbone") {
     CHECK(info.json["tensors"].size() == 57);
     CHECK(info.json["tensors"][1]["name"] == "token_embd.weight");
     CHECK(info.json["tensors"][1]["shape"] == OrderedJson{ 64, 439 });
-    CHECK(has(info.text, "6 layers, width 64"));
-    CHECK(has(info.text, "per token"));
-    CHECK(has(info.text, "blk.5.ffn_down.weight [160, 64]"));
+    CHECK(says(info.text, "6 layers, width 64"));
+    CHECK(says(info.text, "per token"));
+    CHECK(says(info.text, "blk.5.ffn_down.weight [160, 64]"));
     CHECK(!describe_file(golden.backbone(), false).json.contains("tensors"));
 }
 
@@ -54,14 +43,14 @@ TEST_CASE("adapters and bundles") {
     CHECK(sidecar.json["parameters"]["penelope"].get<int>() > 0);
     CHECK(sidecar.json["parameters"]["total"] ==
           sidecar.json["parameters"]["penelope"].get<int>() + sidecar.json["parameters"]["lora"].get<int>());
-    CHECK(has(sidecar.text, "layers [4, 6) of 6"));
-    CHECK(has(sidecar.text, "K = 3 by default, up to 8"));
-    CHECK(has(sidecar.text, "trained for golden"));
+    CHECK(says(sidecar.text, "layers [4, 6) of 6"));
+    CHECK(says(sidecar.text, "K = 3 by default, up to 8"));
+    CHECK(says(sidecar.text, "trained for golden"));
 
     const auto lora = describe_file(golden.lora(), false);
     CHECK(lora.json["kind"] == "lora");
-    CHECK(has(lora.text, "alpha 8.0"));
-    CHECK(has(lora.text, "attn_q"));
+    CHECK(says(lora.text, "alpha 8.0"));
+    CHECK(says(lora.text, "attn_q"));
     CHECK(lora.json["lora"]["layers"] == 6);
 
     ExportOptions options;

@@ -1,8 +1,8 @@
 // Data files: both formats in, JSON Lines out, and a clear error with file and line for everything that is wrong.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "support/errors.h"
 #include "support/temp_dir.h"
 #include "task/example.h"
 #include "task/task.h"
@@ -10,6 +10,7 @@
 #include <algorithm>
 
 using namespace penelope;
+using test::contains;
 
 static const std::string good = R"({"id": "a", "question": "Why?", "steps": ["one", "two"], "answer": "so"})";
 
@@ -23,10 +24,6 @@ static std::string complaint(const std::string & text, IdCheck ids = IdCheck::un
         return error.message();
     }
     return "";
-}
-
-static bool contains(const std::string & text, const std::string & part) {
-    return text.find(part) != std::string::npos;
 }
 
 TEST_CASE("JSON Lines") {

@@ -1,10 +1,10 @@
 // The safetensors reader on good and on damaged files, and the writer against it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "convert/safetensors.h"
 #include "ggml.h"
+#include "support/errors.h"
 #include "support/temp_dir.h"
 
 #include <cmath>
@@ -12,6 +12,7 @@
 #include <random>
 
 using namespace penelope;
+using test::says;
 using test::TempDir;
 
 namespace {
@@ -37,14 +38,6 @@ std::string refusal(const std::string & content) {
     } catch (const Error & e) {
         return e.message();
     }
-}
-
-bool says(const std::string & message, const char * part) {
-    const bool found = message.find(part) != std::string::npos;
-    if (!found) {
-        MESSAGE("expected '" << part << "' in: " << message);
-    }
-    return found;
 }
 
 const char * k_two =
