@@ -167,11 +167,9 @@ Example draw_prontoqa_example(int n_hops, Rng & rng) {
 Dataset generate_prontoqa(const DatasetOptions & options) {
     return generate_splits("prontoqa", options, possible_depths, normalize_text,
                            [](const SplitRequest & request, QuestionSet & seen, Rng & rng) {
-                               return fill_by_drawing(request, seen, rng,
-                                                      [](const SplitRequest & split, Rng & split_rng) {
-                                                          const int n_hops = draw_depth(split.depth, split_rng);
-                                                          return draw_prontoqa_example(n_hops, split_rng);
-                                                      });
+                               return fill_by_drawing(request, seen, [&](size_t) {
+                                   return draw_prontoqa_example(draw_depth(request.depth, rng), rng);
+                               });
                            });
 }
 

@@ -262,7 +262,8 @@ Example draw_prosqa_text(const ProsqaGraph & graph, Rng & rng) {
 Dataset generate_prosqa(const DatasetOptions & options) {
     return generate_splits("prosqa", options, possible_depths, normalize_text,
                            [](const SplitRequest & request, QuestionSet & seen, Rng & rng) {
-                               return fill_by_drawing(request, seen, rng, draw_example);
+                               return fill_by_drawing(request, seen,
+                                                      [&](size_t) { return draw_example(request, rng); });
                            });
 }
 

@@ -1,6 +1,9 @@
 #include "task/split.h"
 
+#include "base/format.h"
 #include "base/sha256.h"
+
+#include <algorithm>
 
 namespace penelope {
 
@@ -17,6 +20,39 @@ void check_depths(const std::string & task, const char * flag, const DepthRange 
                     "depths of " + task + " lie between " + std::to_string(possible.first) + " and " +
                         std::to_string(possible.last));
     }
+}
+
+// An option that only some tasks take, by its name in Task::own_options.
+struct OwnOption {
+    const char * name;
+    bool (*is_set)(const DatasetOptions & options);
+};
+
+const std::vector<OwnOption> & own_options() {
+    static const DatasetOptions         usual = {};
+    static const std::vector<OwnOption> table = {
+        { "operators", [](const DatasetOptions & options) { return options.operators != usual.operators; } },
+        { "branch", [](const DatasetOptions & options) { return options.branch_p != usual.branch_p; } },
+        { "max-steps", [](const DatasetOptions & options) { return options.max_steps != usual.max_steps; } },
+        { "chains", [](const DatasetOptions & options) { return options.n_chains != usual.n_chains; } },
+        { "surface", [](const DatasetOptions & options) { return options.surface != usual.surface; } },
+    };
+    return table;
+}
+
+bool takes(const Task & task, const OwnOption & option) {
+    const auto is_this = [&](const std::string & name) { return name == option.name; };
+    return std::any_of(task.own_options.begin(), task.own_options.end(), is_this);
+}
+
+std::vector<std::string> tasks_that_take(const OwnOption & option) {
+    std::vector<std::string> names;
+    for (const Task & task : tasks()) {
+        if (takes(task, option)) {
+            names.emplace_back(task.name);
+        }
+    }
+    return names;
 }
 
 void check_options(const std::string & task, const DatasetOptions & options, const DepthRange & possible) {
@@ -37,13 +73,11 @@ void check_options(const std::string & task, const DatasetOptions & options, con
     if (options.max_steps < -1) {
         throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
     }
-    if (task != "listops" && (options.branch_p != 0.0 || options.max_steps != -1 || !options.operators.empty())) {
-        throw Error(ErrorKind::usage, task + ": has no operators, no branch probability and no limit of steps",
-                    "they belong to listops");
-    }
-    const DatasetOptions usual = {};
-    if (task != "thread" && (options.n_chains != usual.n_chains || options.surface != usual.surface)) {
-        throw Error(ErrorKind::usage, task + ": has no chains and no other surface", "they belong to thread");
+    for (const OwnOption & option : own_options()) {
+        if (option.is_set(options) && !takes(find_task(task), option)) {
+            throw Error(ErrorKind::usage, task + ": does not take --" + option.name,
+                        "it belongs to " + join(tasks_that_take(option), ", "));
+        }
     }
 }
 
@@ -75,12 +109,12 @@ Dataset generate_splits(const std::string & task, const DatasetOptions & options
     return dataset;
 }
 
-std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen, Rng & rng,
-                                     const std::function<Example(const SplitRequest &, Rng &)> & draw) {
+std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen,
+                                     const std::function<Example(size_t)> & draw) {
     std::vector<Example> examples;
     int                  repetitions = 0;
     while (examples.size() < request.n) {
-        Example example = draw(request, rng);
+        Example example = draw(examples.size());
         if (seen.add(example.question)) {
             examples.push_back(std::move(example));
             repetitions = 0;

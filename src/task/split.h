@@ -40,8 +40,8 @@ Dataset generate_splits(const std::string & task, const DatasetOptions & options
                         std::string (*normalize)(const std::string &), const FillSplit & fill);
 
 // Draws until n different questions are there. Throws Error (usage) when new ones stop coming.
-std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen, Rng & rng,
-                                     const std::function<Example(const SplitRequest &, Rng &)> & draw);
+std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen,
+                                     const std::function<Example(size_t index)> & draw);
 
 // A depth of the range, uniformly.
 int draw_depth(const DepthRange & range, Rng & rng);

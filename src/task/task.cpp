@@ -36,6 +36,7 @@ const std::vector<Task> & tasks() {
     static const std::vector<Task> registry = {
         { "listops",
           sizes(4800, 800, 1600, { 1, 8 }, { 1, 12 }, 6),
+          { "operators", "branch", "max-steps" },
           { 3, 1500, 4, 8 },
           generate_listops,
           extract_digit,
@@ -48,6 +49,7 @@ const std::vector<Task> & tasks() {
           default_answer_prefix },
         { "prosqa",
           sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }),
+          {},
           { 1, 1500, 4, 6 },
           generate_prosqa,
           extract_membership,
@@ -60,6 +62,7 @@ const std::vector<Task> & tasks() {
           default_answer_prefix },
         { "prontoqa",
           sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }),
+          {},
           { 2, 3000, 8, 6 },
           generate_prontoqa,
           extract_truth,
@@ -73,6 +76,7 @@ const std::vector<Task> & tasks() {
         // The answer stands alone on the last line, which needs no mark.
         { "thread",
           sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }),
+          { "chains", "surface" },
           {},
           generate_thread,
           extract_end,
@@ -89,6 +93,7 @@ const std::vector<Task> & tasks() {
 
 const Task & generic_task() {
     static const Task task = { "generic",
+                               {},
                                {},
                                {},
                                nullptr,

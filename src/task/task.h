@@ -58,9 +58,10 @@ struct Protocol {
 };
 
 struct Task {
-    const char *   name;
-    DatasetOptions defaults; // the sizes of the paper
-    Protocol       protocol;
+    const char *              name;
+    DatasetOptions            defaults;    // the sizes of the paper
+    std::vector<const char *> own_options; // flags of `penelope data` that not every task takes
+    Protocol                  protocol;
 
     // Deterministic in the options; no two examples of the set share a question hash. Throws Error (usage) for options
     // out of range or asking for more different questions than there are. The test set depends on neither the size of

@@ -15,7 +15,6 @@ namespace penelope {
 namespace {
 
 constexpr DepthRange possible_depths = { 1, 51 };
-constexpr int        max_repetitions = 10'000; // draws in a row that bring nothing new before we give up
 
 const ThreadSurface & surface_of(const DatasetOptions & options) {
     const ThreadSurface * surface = find_thread_surface(options.surface);
@@ -46,19 +45,11 @@ void check_size(const DatasetOptions & options) {
 // Depths in turn, so that no two differ by more than one in number.
 std::vector<Example> fill_depths(const SplitRequest & request, const DatasetOptions & options, QuestionSet & seen,
                                  Rng & rng) {
-    const size_t         n_depths = static_cast<size_t>(request.depth.last - request.depth.first + 1);
-    std::vector<Example> examples;
-    int                  repetitions = 0;
-    while (examples.size() < request.n) {
-        const int depth   = request.depth.first + static_cast<int>(examples.size() % n_depths);
-        Example   example = draw_thread(depth, chain_length(options), options.n_chains, options.surface, rng);
-        if (seen.add(example.question)) {
-            examples.push_back(std::move(example));
-            repetitions = 0;
-        } else if (++repetitions == max_repetitions) {
-            throw too_few_questions(request, " of depth " + std::to_string(depth));
-        }
-    }
+    const size_t n_depths = static_cast<size_t>(request.depth.last - request.depth.first + 1);
+    auto         examples = fill_by_drawing(request, seen, [&](size_t index) {
+        const int depth = request.depth.first + static_cast<int>(index % n_depths);
+        return draw_thread(depth, chain_length(options), options.n_chains, options.surface, rng);
+    });
     rng.shuffle(examples);
     return examples;
 }
