@@ -194,29 +194,39 @@ FileResult export_bundle(const ExportOptions & options, const Inputs & in) {
     return result;
 }
 
+FileResult export_merged_base(const ExportOptions & options, const Inputs & in) {
+    return export_merged(options, in.file, in.base(options.as));
+}
+
+FileResult export_checkpoint(const ExportOptions & options, const Inputs & in) {
+    return export_hf(options, in.file);
+}
+
+using ExportFunction = FileResult (*)(const ExportOptions & options, const Inputs & in);
+
+constexpr std::pair<const char *, ExportFunction> kForms[] = {
+    { "penelope", export_penelope },  { "peft", export_peft },     { "lora", export_lora },
+    { "merged", export_merged_base }, { "bundle", export_bundle }, { "hf", export_checkpoint },
+};
+
+ExportFunction find_form(const std::string & as) {
+    std::vector<std::string> known;
+    for (const auto & [name, run] : kForms) {
+        if (as == name) {
+            return run;
+        }
+        known.emplace_back(name);
+    }
+    throw Error(ErrorKind::usage, "cannot export as " + in_quotes(as), "known are " + join(known, ", "));
+}
+
 } // namespace
 
 FileResult export_sidecar(const ExportOptions & options) {
-    const auto   start = std::chrono::steady_clock::now();
-    const Inputs in(options);
-    FileResult   result;
-    if (options.as == "penelope") {
-        result = export_penelope(options, in);
-    } else if (options.as == "peft") {
-        result = export_peft(options, in);
-    } else if (options.as == "lora") {
-        result = export_lora(options, in);
-    } else if (options.as == "merged") {
-        result = export_merged(options, in.file, in.base(options.as));
-    } else if (options.as == "bundle") {
-        result = export_bundle(options, in);
-    } else if (options.as == "hf") {
-        result = export_hf(options, in.file);
-    } else {
-        throw Error(ErrorKind::usage, "cannot export as " + in_quotes(options.as),
-                    "known are penelope, peft, lora, merged, bundle, hf");
-    }
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto           start  = std::chrono::steady_clock::now();
+    const ExportFunction run    = find_form(options.as);
+    FileResult           result = run(options, Inputs(options));
+    result.seconds              = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
 }
 
