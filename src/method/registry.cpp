@@ -42,10 +42,15 @@ std::unique_ptr<Method> make_codi(const MethodParts & parts) {
 } // namespace
 
 const std::vector<MethodEntry> & method_table() {
+    constexpr bool visible = true, latent = false;
+    constexpr bool alone = false, with_sidecar = true;
+
     static const std::vector<MethodEntry> table{
-        { "plain", true, false, make_plain },       { "cot", true, true, make_cot },
-        { "penelope", false, true, make_penelope }, { "coconut", false, true, make_coconut },
-        { "codi", false, true, make_codi },
+        { "plain", visible, alone, make_plain },
+        { "cot", visible, with_sidecar, make_cot },
+        { "penelope", latent, with_sidecar, make_penelope },
+        { "coconut", latent, with_sidecar, make_coconut },
+        { "codi", latent, with_sidecar, make_codi },
     };
     return table;
 }
