@@ -1,5 +1,4 @@
 // Whether a backbone has the weights a sidecar was trained on: quantized files pass, merged ones do not.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/rng.h"

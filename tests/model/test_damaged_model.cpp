@@ -1,5 +1,4 @@
 // A backbone damaged in any single byte of its header computes a token or gives an Error; it never ends the process.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

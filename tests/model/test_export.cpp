@@ -1,5 +1,4 @@
 // Ways back: Penelope and PEFT directories, LoRA, merged backbone, bundle, Hugging Face checkpoint. F32 comes back bit by bit.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "arch/architecture.h"

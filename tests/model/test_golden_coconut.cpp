@@ -1,5 +1,4 @@
 // Coconut against the PyTorch reference: thoughts, first logits, greedy ids and layer applications.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "method/decode.h"

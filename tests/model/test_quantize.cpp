@@ -1,5 +1,4 @@
 // Quantizing backbones and sidecars: which tensor gets which type, the bytes, and what is refused.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
 // llama.cpp's own vocabulary fixtures: ggml-vocab-NAME.gguf with the texts in .inp and their ids in .out. Every case of
 // every vocabulary with one of our pre-tokenizers must come out the same, from one thread and from several.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "gguf/reader.h"
 #include "support/files.h"
 #include "support/temp_dir.h"

@@ -1,5 +1,4 @@
 // A backbone whose matrices have any of ggml's types computes tokens or is refused; no type ends the process.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

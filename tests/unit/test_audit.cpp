@@ -1,5 +1,4 @@
 // The audit finds what would spoil a comparison and names it; the dataset writer audits, refuses and replaces.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 // Where ggml has a gradient rule of its own, ours gives the same.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

@@ -1,5 +1,4 @@
 // Linear layers, rotary positions and attention against central differences and against each other.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

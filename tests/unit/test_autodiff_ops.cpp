@@ -1,5 +1,4 @@
 // Every element-wise, norm and row operation against central differences.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

@@ -1,5 +1,4 @@
 // The small pieces of src/base: formatting, log, stopwatch, memory.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/clock.h"

@@ -1,5 +1,4 @@
 // Axes and charts: round ticks, scales, what is left out, text that must be escaped.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "report/axis.h"
 #include "report/chart.h"
 

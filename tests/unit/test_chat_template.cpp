@@ -1,6 +1,5 @@
 // Chat templates of both families, written here: what they render, tokens turn by turn, and text that imitates control
 // tokens.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
 #include "text/chat_template.h"
 

@@ -1,5 +1,4 @@
 // The threshold of -K auto from made-up courses of questions.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "task/choose_settled.h"
 
 #include "base/error.h"

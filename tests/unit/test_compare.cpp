@@ -1,5 +1,4 @@
 // Paired bootstrap and spread.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

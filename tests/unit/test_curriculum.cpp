@@ -1,5 +1,4 @@
 // Stages of a run and the order of its examples.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "train/batch_order.h"
 #include "train/curriculum.h"
 

@@ -1,5 +1,4 @@
 // Graphs in stages: the host may look in between, and nothing else changes.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

@@ -1,5 +1,4 @@
 // The convolution and the delta rule: gradients against central differences, and the form with a tape against ggml's fused kernels.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

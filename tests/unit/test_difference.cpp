@@ -1,5 +1,4 @@
 // The helper all comparisons of the tests go through.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "support/difference.h"

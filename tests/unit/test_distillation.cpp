@@ -1,5 +1,4 @@
 // The distance of a student's states from its teacher's, and the activation of CODI's projection: values and gradients.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "graph/ops_distill.h"
 #include "support/gradient_check.h"
 

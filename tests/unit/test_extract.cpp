@@ -1,5 +1,4 @@
 // Answers read out of generated text, one rule a task, and the registry of tasks.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 // The count of sequential layer applications, taken from the executed graph, at the paper's topology: L = 16.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "latent/load_modules.h"

@@ -1,5 +1,4 @@
 // The planner of graph memory: no two tensors that are alive at one time share a byte, and memory is used again.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/rng.h"

@@ -1,5 +1,4 @@
 // A backbone made from nothing: its shape file and the GGUF file that comes of it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "gguf/reader.h"
 #include "model/load.h"
 #include "support/errors.h"

@@ -1,5 +1,4 @@
 // Graphs of any number of nodes: nobody says beforehand how many there will be.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/rng.h"

@@ -1,5 +1,4 @@
 // Pieces of text for every supported pattern, and the UTF-8 and byte alphabet functions underneath.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
 #include "text/byte_alphabet.h"
 #include "text/pre_tokenizer.h"

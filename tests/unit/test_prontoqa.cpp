@@ -1,6 +1,5 @@
 // PrOntoQA: every conclusion against a second reading of the text by forward chaining, the structure and the shares of the
 // published files, separation, determinism.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 // A chain of thought told apart from the answer, however the text is cut into pieces.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "infer/growing_answer.h"
 #include "text/chat_template.h"
 #include "text/reasoning.h"

@@ -1,5 +1,4 @@
 // What a report reads: metrics of finished, killed and damaged runs, evaluations and predictions.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
 #include "report/report.h"
 #include "report/run_log.h"

@@ -1,5 +1,4 @@
 // Philox against the published known answers, replay from a position, and the distributions drawn from it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/rng.h"

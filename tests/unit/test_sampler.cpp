@@ -1,5 +1,4 @@
 // Penalties on what an answer already said, and what they leave alone.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "infer/sampler.h"
 
 #include "support/errors.h"

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "train/schedule.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,4 @@
 // The published examples of SHA-256, whole and in pieces.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,6 +1,5 @@
 #include "text/stop_strings.h"
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 using namespace penelope;

@@ -1,5 +1,4 @@
 // Prompt and target strings, which decide what every method is trained on.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"

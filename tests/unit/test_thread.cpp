@@ -1,5 +1,4 @@
 // Thread: every answer and step against the edges of the question, balance, both surfaces, what is read from other texts.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "support/errors.h"

@@ -1,5 +1,4 @@
 // What a run trains at the shape of the paper: LoRA of rank 16 on all projections of Llama-3.2-1B, and Penelope's modules.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/shape.h"
 #include "train/trainable.h"
 

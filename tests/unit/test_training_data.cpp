@@ -1,5 +1,4 @@
 // Examples as tokens, with the byte-level vocabulary: token b is byte b, 256 begins a text and 257 ends it.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "support/errors.h"
 #include "train/training_data.h"
 

@@ -1,5 +1,4 @@
 // A workspace shared by graphs that come and go.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "graph/ops.h"
