@@ -1,9 +1,9 @@
 // The many ways a Hugging Face checkpoint is written down, and the ways it can be wrong.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "gguf/reader.h"
+#include "support/errors.h"
 #include "support/golden.h"
 
 #include <csignal>
@@ -15,6 +15,7 @@
 using namespace penelope;
 using test::GoldenCase;
 using test::read_bytes;
+using test::says;
 using test::TempDir;
 namespace fs = std::filesystem;
 
@@ -61,14 +62,6 @@ class Checkpoint {
     GoldenCase golden_;
     TempDir    dir_;
 };
-
-bool says(const std::string & message, const std::string & part) {
-    const bool found = message.find(part) != std::string::npos;
-    if (!found) {
-        MESSAGE("expected '" << part << "' in: " << message);
-    }
-    return found;
-}
 
 // Writes the tensors of `source` that `keep` selects, in another type.
 void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type type,
@@ -252,7 +245,7 @@ TEST_CASE("token kinds, gaps, templates and ends of generation") {
     CHECK(gguf.get_u32("tokenizer.ggml.eos_token_id") == 438);
     CHECK(gguf.get_u32("tokenizer.ggml.eot_token_id") == 435);
     CHECK(gguf.get_u32("tokenizer.ggml.padding_token_id") == 434);
-    CHECK(!gguf.get_bool("tokenizer.ggml.add_bos_token"));
+    CHECK(gguf.find_bool("tokenizer.ggml.add_bos_token") == false);
     CHECK(gguf.get_str("tokenizer.chat_template") == "{{ a }}");
     CHECK(gguf.get_str("tokenizer.chat_template.tool_use") == "{{ b }}");
     CHECK(gguf.get_str_array("tokenizer.chat_templates") == std::vector<std::string>{ "tool_use" });
