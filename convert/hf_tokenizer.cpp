@@ -7,6 +7,7 @@
 #include "convert/hf_config.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
+#include "text/pre_tokenizer.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -22,19 +23,15 @@ namespace {
 struct SplitPattern {
     const char * pre;
     const char * regex;
-    bool         ignore_merges;
 };
 
 constexpr SplitPattern k_split_patterns[] = {
     { "llama-bpe",
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-      true },
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
     { "qwen2",
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-      false },
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
     { "qwen35",
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-      false },
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
 };
 
 // Files say nothing about a field by leaving it out or by null.
@@ -57,9 +54,8 @@ bool flag_field(const json & object, const char * key, bool fallback) {
                 "a GGUF file cannot describe this tokenizer");
 }
 
-// Compares the definition with the known ones; sets whether the pattern goes with whole words skipping the merges.
-std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::string & path, bool & ignore_merges) {
-    ignore_merges    = false;
+// Compares the definition with the known ones.
+std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::string & path) {
     const json parts = text_field(pre_tokenizer, "type") == "Sequence" ? field(pre_tokenizer, "pretokenizers")
                                                                        : json::array({ pre_tokenizer });
     if (!parts.is_array() || parts.empty() || parts.size() > 2) {
@@ -85,7 +81,6 @@ std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::strin
         const std::string regex = text_field(field(first, "pattern"), "Regex");
         for (const auto & known : k_split_patterns) {
             if (regex == known.regex) {
-                ignore_merges = known.ignore_merges;
                 return known.pre;
             }
         }
@@ -319,11 +314,10 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
     }
 
     HfTokenizer     result;
-    TokenizerData & out           = result.data;
-    bool            ignore_merges = false;
-    out.source                    = path;
-    out.pre                       = recognise_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path, ignore_merges);
-    if (flag_field(model, "ignore_merges", false) != ignore_merges) {
+    TokenizerData & out = result.data;
+    out.source          = path;
+    out.pre             = recognise_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
+    if (flag_field(model, "ignore_merges", false) != PreTokenizer(out.pre, path).ignores_merges()) {
         throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
     }
     const json normalizer = field(tokenizer, "normalizer");

@@ -36,7 +36,8 @@ OrderedJson pre_tokenizer(const std::string & pre) {
         first = { { "type", "Digits" }, { "individual_digits", true } };
         return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(true) }) } };
     }
-    const char * regex = split_regex(pre);
+    const bool   is_llama3 = pre == "llama3" || pre == "llama-v3"; // other names of llama-bpe
+    const char * regex     = split_regex(is_llama3 ? "llama-bpe" : pre);
     if (!regex) {
         throw Error(ErrorKind::unsupported,
                     "pre-tokenizer " + in_quotes(pre) + " cannot be written as a tokenizer.json");
@@ -47,8 +48,8 @@ OrderedJson pre_tokenizer(const std::string & pre) {
     return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(false) }) } };
 }
 
-OrderedJson post_processor(const TokenizerData & tokenizer) {
-    if (!tokenizer.bos || !tokenizer.add_bos.value_or(PreTokenizer(tokenizer.pre, tokenizer.source).implies_bos())) {
+OrderedJson post_processor(const TokenizerData & tokenizer, const PreTokenizer & pre) {
+    if (!tokenizer.bos || !tokenizer.add_bos.value_or(pre.implies_bos())) {
         return nullptr;
     }
     const std::string & bos  = tokenizer.tokens[size_t(*tokenizer.bos)];
@@ -64,18 +65,15 @@ OrderedJson post_processor(const TokenizerData & tokenizer) {
     return out;
 }
 
-} // namespace
+// The lists of tokens in tokenizer.json.
+struct Vocabulary {
+    Json        vocab = Json::object();
+    OrderedJson added = OrderedJson::array();
+};
 
-void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, OutputDir & out) {
-    const bool        llama3 = tokenizer.pre == "llama3" || tokenizer.pre == "llama-v3";
-    const std::string pre    = llama3 ? "llama-bpe" : tokenizer.pre;
-    if (!tokenizer.types.empty() && tokenizer.types.size() != tokenizer.tokens.size()) {
-        throw Error(ErrorKind::format,
-                    tokenizer.source + ": its vocabulary has another number of types than of tokens");
-    }
-
-    // Readers number added tokens that are not in the vocabulary from its end on, so those that follow it without a gap
-    // stay out of it and all others have to be in both lists.
+// Readers number added tokens that are not in the vocabulary from its end on, so those that follow it without a gap stay
+// out of it and all others have to be in both lists.
+Vocabulary vocabulary(const TokenizerData & tokenizer) {
     size_t n_normal = 0;
     for (size_t id = 0; id < tokenizer.tokens.size(); id++) {
         n_normal = type_of(tokenizer, id) == TokenType::normal ? id + 1 : n_normal;
@@ -84,60 +82,70 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
     while (tail_end < tokenizer.tokens.size() && is_added(type_of(tokenizer, tail_end))) {
         tail_end++;
     }
-    Json        vocab = Json::object();
-    OrderedJson added = OrderedJson::array();
+    Vocabulary out;
     for (size_t id = 0; id < tokenizer.tokens.size(); id++) {
         const TokenType     type = type_of(tokenizer, id);
         const std::string & text = tokenizer.tokens[id];
         if (is_added(type)) {
-            added.push_back({ { "id", id },
-                              { "content", text },
-                              { "single_word", false },
-                              { "lstrip", false },
-                              { "rstrip", false },
-                              { "normalized", false },
-                              { "special", type != TokenType::user_defined } });
+            out.added.push_back({ { "id", id },
+                                  { "content", text },
+                                  { "single_word", false },
+                                  { "lstrip", false },
+                                  { "rstrip", false },
+                                  { "normalized", false },
+                                  { "special", type != TokenType::user_defined } });
         }
         const bool in_tail = id >= n_normal && id < tail_end;
         if (type != TokenType::unused && !in_tail) {
-            vocab[text] = id;
+            out.vocab[text] = id;
         }
     }
-    Json merges = Json::array();
+    return out;
+}
+
+Json merge_pairs(const TokenizerData & tokenizer) {
+    Json pairs = Json::array();
     for (const auto & merge : tokenizer.merges) {
         const size_t space = merge.find(' ', 1);
         if (space == std::string::npos) {
             throw Error(ErrorKind::format, tokenizer.source + ": merge " + in_quotes(merge) + " is not a pair");
         }
-        merges.push_back({ merge.substr(0, space), merge.substr(space + 1) });
+        pairs.push_back({ merge.substr(0, space), merge.substr(space + 1) });
     }
+    return pairs;
+}
 
-    OrderedJson json;
-    json["version"]            = "1.0";
-    json["truncation"]         = nullptr;
-    json["padding"]            = nullptr;
-    json["added_tokens"]       = added;
-    json["normalizer"]         = pre == "qwen2" || pre == "qwen35" ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
-    json["pre_tokenizer"]      = pre_tokenizer(pre);
-    json["post_processor"]     = post_processor(tokenizer);
-    json["decoder"]            = byte_level(true);
-    json["model"]["type"]      = "BPE";
-    json["model"]["dropout"]   = nullptr;
-    json["model"]["unk_token"] = nullptr;
-    json["model"]["fuse_unk"]  = false;
+std::string tokenizer_json(const TokenizerData & tokenizer, const PreTokenizer & pre, const OrderedJson & post) {
+    const Vocabulary tokens = vocabulary(tokenizer);
+    OrderedJson      json;
+    json["version"]                = "1.0";
+    json["truncation"]             = nullptr;
+    json["padding"]                = nullptr;
+    json["added_tokens"]           = tokens.added;
+    json["normalizer"]             = pre.composes_text() ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
+    json["pre_tokenizer"]          = pre_tokenizer(tokenizer.pre);
+    json["post_processor"]         = post;
+    json["decoder"]                = byte_level(true);
+    json["model"]["type"]          = "BPE";
+    json["model"]["dropout"]       = nullptr;
+    json["model"]["unk_token"]     = nullptr;
+    json["model"]["fuse_unk"]      = false;
     json["model"]["byte_fallback"] = false;
-    json["model"]["ignore_merges"] = pre == "llama-bpe";
+    json["model"]["ignore_merges"] = pre.ignores_merges();
     // As sorted objects: an ordered one of this size would be searched from the front for every entry.
-    std::string       text  = dump_json(json);
-    const std::string model = ",\"vocab\":" + dump_json(vocab) + ",\"merges\":" + dump_json(merges) + "}}";
+    const std::string model =
+        ",\"vocab\":" + dump_json(tokens.vocab) + ",\"merges\":" + dump_json(merge_pairs(tokenizer)) + "}}";
+    std::string text = dump_json(json);
     text.replace(text.size() - 2, 2, model);
-    write_file(out.file("tokenizer.json"), text + "\n", false);
+    return text;
+}
 
+OrderedJson tokenizer_config(const TokenizerData & tokenizer, uint32_t n_context, bool adds_bos) {
     OrderedJson config;
     config["tokenizer_class"]                                       = "PreTrainedTokenizerFast";
     config["clean_up_tokenization_spaces"]                          = false;
     config["model_max_length"]                                      = n_context;
-    config["add_bos_token"]                                         = !json["post_processor"].is_null();
+    config["add_bos_token"]                                         = adds_bos;
     const std::pair<const char *, std::optional<int32_t>> special[] = { { "bos_token", tokenizer.bos },
                                                                         { "eos_token", tokenizer.eos },
                                                                         { "pad_token", tokenizer.padding },
@@ -150,6 +158,20 @@ void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, Out
     if (!tokenizer.chat_template.empty()) {
         config["chat_template"] = tokenizer.chat_template;
     }
+    return config;
+}
+
+} // namespace
+
+void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, OutputDir & out) {
+    if (!tokenizer.types.empty() && tokenizer.types.size() != tokenizer.tokens.size()) {
+        throw Error(ErrorKind::format,
+                    tokenizer.source + ": its vocabulary has another number of types than of tokens");
+    }
+    const PreTokenizer pre(tokenizer.pre, tokenizer.source);
+    const OrderedJson  post = post_processor(tokenizer, pre);
+    write_file(out.file("tokenizer.json"), tokenizer_json(tokenizer, pre, post) + "\n", false);
+    const OrderedJson config = tokenizer_config(tokenizer, n_context, !post.is_null());
     write_file(out.file("tokenizer_config.json"), dump_json(config, 2) + "\n", false);
 }
 

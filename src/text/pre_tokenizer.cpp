@@ -39,17 +39,18 @@ struct Entry {
     std::array<const char *, 4> patterns;
     bool                        ignores_merges;
     bool                        implies_bos;
+    bool                        composes_text;
 };
 
 constexpr Entry entries[] = {
-    { "llama-bpe", { llama3_pattern }, true, true },
-    { "llama3", { llama3_pattern }, true, true },
-    { "llama-v3", { llama3_pattern }, true, true },
-    { "gpt-2", { gpt2_pattern }, false, false },
-    { "smollm", { smollm_pattern }, false, false },
-    { "qwen2", { qwen2_pattern }, false, false },
-    { "qwen35", { qwen35_pattern }, false, false },
-    { "default", { R"([\p{P}$+<=>^~|]++)", gpt2_pattern, R"(\p{N}++)", "[0-9]{3}" }, false, false },
+    { "llama-bpe", { llama3_pattern }, true, true, false },
+    { "llama3", { llama3_pattern }, true, true, false },
+    { "llama-v3", { llama3_pattern }, true, true, false },
+    { "gpt-2", { gpt2_pattern }, false, false, false },
+    { "smollm", { smollm_pattern }, false, false, false },
+    { "qwen2", { qwen2_pattern }, false, false, true },
+    { "qwen35", { qwen35_pattern }, false, false, true },
+    { "default", { R"([\p{P}$+<=>^~|]++)", gpt2_pattern, R"(\p{N}++)", "[0-9]{3}" }, false, false, false },
 };
 
 std::string expand(std::string_view pattern) {
@@ -75,6 +76,7 @@ PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source) {
         }
         ignores_merges_ = entry.ignores_merges;
         implies_bos_    = entry.implies_bos;
+        composes_text_  = entry.composes_text;
         is_fallback_    = wanted == "default";
         return;
     }
