@@ -43,50 +43,52 @@ ModelConfig read_model_config(const GgufReader & file) {
     ModelConfig          c;
     const Architecture & arch = get_architecture(file);
     c.architecture            = arch.name;
-    const std::string p       = c.architecture + ".";
-    c.name                    = file.find_str("general.name").value_or("");
-    c.n_layer                 = get_bounded(file, p + "block_count", kMaxLayers);
-    c.n_embd                  = get_bounded(file, p + "embedding_length", kMaxWidth);
-    c.n_ff                    = get_bounded(file, p + "feed_forward_length", kMaxWidth);
-    c.n_head                  = get_bounded(file, p + "attention.head_count", kMaxWidth);
-    c.n_head_kv               = bounded(file, p + "attention.head_count_kv",
-                                        file.find_u32(p + "attention.head_count_kv").value_or(c.n_head), kMaxWidth);
-    c.n_ctx_train             = get_bounded(file, p + "context_length", 1u << 30);
-    c.rms_eps                 = file.get_f32(p + "attention.layer_norm_rms_epsilon");
-    c.rope_base               = file.find_f32(p + "rope.freq_base").value_or(10000.0f);
+    const auto key            = [&](const char * name) { return keys::arch(c.architecture, name); };
+    c.name                    = file.find_str(keys::general_name).value_or("");
+    c.n_layer                 = get_bounded(file, key(keys::block_count), kMaxLayers);
+    c.n_embd                  = get_bounded(file, key(keys::embedding_length), kMaxWidth);
+    c.n_ff                    = get_bounded(file, key(keys::feed_forward_length), kMaxWidth);
+    c.n_head                  = get_bounded(file, key(keys::head_count), kMaxWidth);
+    c.n_head_kv =
+        bounded(file, key(keys::head_count_kv), file.find_u32(key(keys::head_count_kv)).value_or(c.n_head), kMaxWidth);
+    c.n_ctx_train = get_bounded(file, key(keys::context_length), 1u << 30);
+    c.rms_eps     = file.get_f32(key(keys::layer_norm_rms_epsilon));
+    c.rope_base   = file.find_f32(key(keys::rope_freq_base)).value_or(10000.0f);
 
-    const std::string key_length = p + "attention.key_length";
-    c.own_head                   = file.has(key_length);
+    c.own_head = file.has(key(keys::key_length));
     if (c.own_head) {
-        c.head_dim = get_bounded(file, key_length, 4096);
+        c.head_dim = get_bounded(file, key(keys::key_length), 4096);
     } else {
         require(c.n_embd % c.n_head == 0, file,
-                p + "embedding_length is not a multiple of " + p + "attention.head_count, expected " + key_length);
+                key(keys::embedding_length) + " is not a multiple of " + key(keys::head_count) + ", expected " +
+                    key(keys::key_length));
         c.head_dim = c.n_embd / c.n_head;
     }
-    const auto value_length = file.find_u32(p + "attention.value_length");
+    const auto value_length = file.find_u32(key(keys::value_length));
     require(!value_length || int(*value_length) == c.head_dim, file,
-            p + "attention.value_length differs from the key length, expected " + std::to_string(c.head_dim));
-    const auto rope_dims = file.find_u32(p + "rope.dimension_count");
+            key(keys::value_length) + " differs from the key length, expected " + std::to_string(c.head_dim));
+    const auto rope_dims = file.find_u32(key(keys::rope_dimension_count));
     require(!rope_dims || int(*rope_dims) == c.head_dim ||
                 (arch.partial_rotary && *rope_dims > 0 && int(*rope_dims) < c.head_dim && *rope_dims % 2 == 0),
             file,
-            p + "rope.dimension_count is " + std::to_string(rope_dims.value_or(0)) + ", expected " +
+            key(keys::rope_dimension_count) + " is " + std::to_string(rope_dims.value_or(0)) + ", expected " +
                 (arch.partial_rotary ? "an even number up to " : "") + std::to_string(c.head_dim));
     c.rope_dims = int(rope_dims.value_or(uint32_t(c.head_dim)));
     require(c.head_dim % 2 == 0, file, "head width " + std::to_string(c.head_dim) + " is odd, expected an even one");
     require(int64_t(c.head_dim) * c.n_head <= int64_t(kMaxWidth), file,
             std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason");
     require(c.n_head % c.n_head_kv == 0, file,
-            p + "attention.head_count is not a multiple of " + p + "attention.head_count_kv");
+            key(keys::head_count) + " is not a multiple of " + key(keys::head_count_kv));
     require(c.rms_eps > 0.0f && c.rms_eps < 1.0f, file,
-            p + "attention.layer_norm_rms_epsilon is out of range, expected 0 to 1");
-    require(c.rope_base >= 1.0f && c.rope_base < 1e12f, file, p + "rope.freq_base is out of range, expected 1 to 1e12");
+            key(keys::layer_norm_rms_epsilon) + " is out of range, expected 0 to 1");
+    require(c.rope_base >= 1.0f && c.rope_base < 1e12f, file,
+            key(keys::rope_freq_base) + " is out of range, expected 1 to 1e12");
 
-    const auto scaling = file.find_str(p + "rope.scaling.type");
+    const auto scaling = file.find_str(key(keys::rope_scaling_type));
     if (scaling && *scaling != "none") {
         throw Error(ErrorKind::unsupported,
-                    file.path() + ": " + p + "rope.scaling.type is '" + *scaling + "', expected 'none' or no such key",
+                    file.path() + ": " + key(keys::rope_scaling_type) + " is '" + *scaling +
+                        "', expected 'none' or no such key",
                     "llama3 scaling is stored in the tensor rope_freqs.weight instead");
     }
     const GgufTensor * table = file.find_tensor("token_embd.weight");
