@@ -17,6 +17,10 @@ SessionOptions session_options(const WorkerOptions & options) {
     return session;
 }
 
+RequestError too_late() {
+    return RequestError(504, "the answer took longer than the server allows", "", "timeout");
+}
+
 Answer blank_answer(const Job & job) {
     Answer answer;
     answer.n_prompt = int(job.prompt.size());
@@ -138,22 +142,32 @@ void Worker::loop() {
     idle_.notify_all();
 }
 
-// Answers nobody waits for any more, and those whose time is over.
+// Whether nobody waits for the answer any more, or its time is over; then it is dropped.
+bool Worker::drop_if_gone(int stream) {
+    const Job & job = *slot(stream).task.job;
+    if (job.cancelled()) {
+        metrics_.cancelled++;
+        release(stream);
+        return true;
+    }
+    if (job.expired()) {
+        fail(stream, too_late());
+        return true;
+    }
+    return false;
+}
+
 void Worker::drop_gone() {
-    const RequestError late(504, "the answer took longer than the server allows", "", "timeout");
     for (int i = 0; i < int(slots_.size()); i++) {
-        if (slot(i).busy() && slot(i).task.job->cancelled()) {
-            metrics_.cancelled++;
-            release(i);
-        } else if (slot(i).busy() && slot(i).task.job->expired()) {
-            fail(i, late);
+        if (slot(i).busy()) {
+            drop_if_gone(i);
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t                      n_before = waiting_.size();
     waiting_.remove_if([&](const Task & task) {
         if (task.job->expired()) {
-            task.job->report(FailedEvent{ late });
+            task.job->report(FailedEvent{ too_late() });
         }
         metrics_.cancelled += task.job->cancelled();
         return task.job->cancelled() || task.job->expired();
@@ -326,6 +340,9 @@ void Worker::decode_round() {
 }
 
 void Worker::take(int stream, const std::vector<float> & logits) {
+    if (drop_if_gone(stream)) { // by now: following a grammar takes its time, and each answer of a job has one
+        return;
+    }
     Slot & s = slot(stream);
     try {
         const std::string text = s.growing->take(logits.data());

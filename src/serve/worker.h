@@ -66,6 +66,7 @@ class Worker {
 
     void loop();
     bool wait_for_work();
+    bool drop_if_gone(int stream);
     void drop_gone();
     void admit();
     void read_round();
