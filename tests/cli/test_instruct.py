@@ -213,7 +213,7 @@ class StreamedBatchTest(InstructTest):
     def test_a_wrong_line_is_an_answer_too(self):
         process = self.start()
         wrong = self.ask(process, '{"id": 1}')
-        self.assertEqual((wrong["id"], wrong["status"]), (0, "error"))
+        self.assertEqual((wrong["id"], wrong["status"]), (1, "error"))
         self.assertRegex(wrong["message"], "^standard input, line 1: neither")
         self.assertEqual(self.ask(process, '{"id": "a", "prompt": "Tom"}')["status"], "ok")
         self.assertEqual(self.ask(process, '{"id": "b", "prompt": ""}')["status"], "error")
