@@ -149,7 +149,7 @@ PENELOPE_API void penelope_session_cancel(penelope_session * session);
 /* ---- generation ---- */
 
 typedef struct penelope_generate_params {
-    int32_t      n_steps;     /* K, latent steps; -1: the sidecar's default; 0 is legal; below -1 and above k_max are errors */
+    int32_t      n_steps;     /* K, latent steps, 0 to the sidecar's k_max; -1: its default; all else is an error */
     int32_t      n_predict;   /* new tokens at most; -1: until the context is full */
     const char * method;      /* NULL: the model's default; "cot" answers visibly with the sidecar's LoRA only */
     bool         raw;         /* true: the prompt as it is, without the sidecar's template */
