@@ -15,6 +15,11 @@ using nlohmann::json;
 
 constexpr double k_pi = 3.14159265358979323846;
 
+// Numbers beyond these are no model's, and some no float's.
+constexpr double k_least        = 1e-12;
+constexpr double k_most_base    = 1e12;
+constexpr double k_most_scaling = 1e6;
+
 bool present(const json & object, const char * key) {
     return object.contains(key) && !object[key].is_null();
 }
@@ -23,24 +28,25 @@ bool present(const json & object, const char * key) {
     throw Error(ErrorKind::format, path + ": " + what);
 }
 
-int get_count(const json & config, const char * key, const std::string & path) {
+int get_count(const json & config, const char * key, uint32_t most, const std::string & path) {
     if (!present(config, key)) {
         fail(path, std::string("'") + key + "' is missing");
     }
     const json & value = config[key];
-    if (!value.is_number_unsigned() || value.get<uint64_t>() == 0 || value.get<uint64_t>() > INT32_MAX) {
-        fail(path, std::string("'") + key + "' is not a positive integer");
+    if (!value.is_number_unsigned() || value.get<uint64_t>() == 0 || value.get<uint64_t>() > most) {
+        fail(path, std::string("'") + key + "' is " + in_quotes(dump_json(value)) + ", expected 1 to " +
+                       std::to_string(most));
     }
     return value.get<int>();
 }
 
-double get_positive(const json & object, const char * key, const std::string & path) {
+double get_positive(const json & object, const char * key, double most, const std::string & path) {
     if (!present(object, key) || !object[key].is_number()) {
         fail(path, std::string("'") + key + "' is missing or not a number");
     }
     const double value = object[key].get<double>();
-    if (!(value > 0) || !std::isfinite(value)) {
-        fail(path, std::string("'") + key + "' is not positive");
+    if (!(value >= k_least && value <= most)) {
+        fail(path, std::string("'") + key + "' is " + in_quotes(dump_json(object[key])) + ", which is out of range");
     }
     return value;
 }
@@ -82,11 +88,13 @@ void parse_rope(const json & config, const std::string & path, const Architectur
     }
     const json &  theta_owner = present(scaling, "rope_theta") ? scaling : config;
     ModelConfig & c           = out.model;
-    c.rope_base = float(present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", path) : 10000.0);
+    c.rope_base = float(present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", k_most_base, path)
+                                                           : 10000.0);
 
     const json & turning = present(scaling, "partial_rotary_factor") ? scaling : config;
-    const double share =
-        present(turning, "partial_rotary_factor") ? get_positive(turning, "partial_rotary_factor", path) : 1.0;
+    const double share   = present(turning, "partial_rotary_factor")
+                               ? get_positive(turning, "partial_rotary_factor", k_most_scaling, path)
+                               : 1.0;
     if (share != 1.0 && (!arch.partial_rotary || share > 1.0)) {
         throw Error(ErrorKind::unsupported,
                     path + ": partial_rotary_factor is not supported for " + std::string(arch.name));
@@ -106,10 +114,10 @@ void parse_rope(const json & config, const std::string & path, const Architectur
     }
     if (type == "llama3" && arch.scaled_rope) {
         Llama3RopeScaling s;
-        s.factor           = get_positive(scaling, "factor", path);
-        s.low_freq_factor  = get_positive(scaling, "low_freq_factor", path);
-        s.high_freq_factor = get_positive(scaling, "high_freq_factor", path);
-        s.original_context = get_positive(scaling, "original_max_position_embeddings", path);
+        s.factor           = get_positive(scaling, "factor", k_most_scaling, path);
+        s.low_freq_factor  = get_positive(scaling, "low_freq_factor", k_most_scaling, path);
+        s.high_freq_factor = get_positive(scaling, "high_freq_factor", k_most_scaling, path);
+        s.original_context = get_positive(scaling, "original_max_position_embeddings", kMostContext, path);
         if (s.high_freq_factor <= s.low_freq_factor) {
             fail(path, "high_freq_factor must be above low_freq_factor");
         }
@@ -153,17 +161,18 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
     HfConfig      out;
     ModelConfig & c = out.model;
     c.architecture  = arch->name;
-    c.n_layer       = get_count(config, "num_hidden_layers", path);
-    c.n_ctx_train   = get_count(config, "max_position_embeddings", path);
-    c.n_embd        = get_count(config, "hidden_size", path);
-    c.n_ff          = get_count(config, "intermediate_size", path);
-    c.n_head        = get_count(config, "num_attention_heads", path);
-    c.n_head_kv = present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", path) : c.n_head;
-    c.own_head  = present(config, "head_dim");
-    c.head_dim  = c.own_head ? get_count(config, "head_dim", path) : c.n_embd / c.n_head;
-    c.rms_eps   = float(get_positive(config, "rms_norm_eps", path));
-    c.n_vocab   = get_count(config, "vocab_size", path);
-    c.tied      = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
+    c.n_layer       = get_count(config, "num_hidden_layers", kMostLayers, path);
+    c.n_ctx_train   = get_count(config, "max_position_embeddings", kMostContext, path);
+    c.n_embd        = get_count(config, "hidden_size", kMostWidth, path);
+    c.n_ff          = get_count(config, "intermediate_size", kMostWidth, path);
+    c.n_head        = get_count(config, "num_attention_heads", kMostWidth, path);
+    c.n_head_kv =
+        present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", kMostWidth, path) : c.n_head;
+    c.own_head = present(config, "head_dim");
+    c.head_dim = c.own_head ? get_count(config, "head_dim", kMostHeadWidth, path) : c.n_embd / c.n_head;
+    c.rms_eps  = float(get_positive(config, "rms_norm_eps", 1, path));
+    c.n_vocab  = get_count(config, "vocab_size", kMostTokens, path);
+    c.tied     = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
     if (!c.own_head && c.n_embd % c.n_head != 0) {
         fail(path, "hidden_size is not a multiple of num_attention_heads");
     }
@@ -174,8 +183,12 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
         fail(path, "head_dim is odd");
     }
     parse_rope(config, path, *arch, out);
+    if (!impossible_numbers(c).empty()) {
+        fail(path, impossible_numbers(c));
+    }
     if (present(config, "hidden_act") && config["hidden_act"] != "silu") {
-        throw Error(ErrorKind::unsupported, path + ": hidden_act " + config["hidden_act"].dump() + " is not supported");
+        throw Error(ErrorKind::unsupported,
+                    path + ": hidden_act " + dump_json(config["hidden_act"]) + " is not supported");
     }
     if (arch->read_hf) {
         arch->read_hf(config, path, c);

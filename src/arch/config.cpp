@@ -10,11 +10,6 @@ namespace penelope {
 
 namespace {
 
-// Far above any model there is, far below what would overflow a size computed from them.
-constexpr uint32_t kMaxLayers = 4096;
-constexpr uint32_t kMaxWidth  = 1u << 20;
-constexpr uint32_t kMaxVocab  = 1u << 24;
-
 int bounded(const GgufReader & file, const std::string & key, uint32_t value, uint32_t max) {
     if (value == 0 || value > max) {
         throw Error(ErrorKind::format, file.path() + ": " + key + " is " + std::to_string(value) + ", expected 1 to " +
@@ -35,6 +30,26 @@ void require(bool ok, const GgufReader & file, const std::string & what) {
     }
 }
 
+std::string impossible_numbers(const ModelConfig & c) {
+    if (c.head_dim <= 0 || c.head_dim % 2 != 0) {
+        return "head width " + std::to_string(c.head_dim) + " is odd, expected an even one";
+    }
+    if (int64_t(c.head_dim) * c.n_head > int64_t(kMostWidth)) {
+        return std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason";
+    }
+    if (c.n_head % c.n_head_kv != 0) {
+        return std::to_string(c.n_head) + " heads, expected a multiple of the " + std::to_string(c.n_head_kv) +
+               " for keys and values";
+    }
+    if (!(c.rms_eps > 0.0f && c.rms_eps < 1.0f)) {
+        return "the epsilon of the norms is out of range, expected 0 to 1";
+    }
+    if (!(c.rope_base >= 1.0f && c.rope_base < 1e12f)) {
+        return "the base of the rotation is out of range, expected 1 to 1e12";
+    }
+    return "";
+}
+
 ModelConfig read_model_config(const GgufReader & file) {
     if (file.find_u32(keys::split_count).value_or(1) > 1) {
         throw Error(ErrorKind::unsupported, file.path() + ": is one part of a model split over several files",
@@ -45,19 +60,19 @@ ModelConfig read_model_config(const GgufReader & file) {
     c.architecture            = arch.name;
     const auto key            = [&](const char * name) { return keys::arch(c.architecture, name); };
     c.name                    = file.find_str(keys::general_name).value_or("");
-    c.n_layer                 = get_bounded(file, key(keys::block_count), kMaxLayers);
-    c.n_embd                  = get_bounded(file, key(keys::embedding_length), kMaxWidth);
-    c.n_ff                    = get_bounded(file, key(keys::feed_forward_length), kMaxWidth);
-    c.n_head                  = get_bounded(file, key(keys::head_count), kMaxWidth);
+    c.n_layer                 = get_bounded(file, key(keys::block_count), kMostLayers);
+    c.n_embd                  = get_bounded(file, key(keys::embedding_length), kMostWidth);
+    c.n_ff                    = get_bounded(file, key(keys::feed_forward_length), kMostWidth);
+    c.n_head                  = get_bounded(file, key(keys::head_count), kMostWidth);
     c.n_head_kv =
-        bounded(file, key(keys::head_count_kv), file.find_u32(key(keys::head_count_kv)).value_or(c.n_head), kMaxWidth);
-    c.n_ctx_train = get_bounded(file, key(keys::context_length), 1u << 30);
+        bounded(file, key(keys::head_count_kv), file.find_u32(key(keys::head_count_kv)).value_or(c.n_head), kMostWidth);
+    c.n_ctx_train = get_bounded(file, key(keys::context_length), kMostContext);
     c.rms_eps     = file.get_f32(key(keys::layer_norm_rms_epsilon));
     c.rope_base   = file.find_f32(key(keys::rope_freq_base)).value_or(10000.0f);
 
     c.own_head = file.has(key(keys::key_length));
     if (c.own_head) {
-        c.head_dim = get_bounded(file, key(keys::key_length), 4096);
+        c.head_dim = get_bounded(file, key(keys::key_length), kMostHeadWidth);
     } else {
         require(c.n_embd % c.n_head == 0, file,
                 key(keys::embedding_length) + " is not a multiple of " + key(keys::head_count) + ", expected " +
@@ -74,15 +89,7 @@ ModelConfig read_model_config(const GgufReader & file) {
             key(keys::rope_dimension_count) + " is " + std::to_string(rope_dims.value_or(0)) + ", expected " +
                 (arch.partial_rotary ? "an even number up to " : "") + std::to_string(c.head_dim));
     c.rope_dims = int(rope_dims.value_or(uint32_t(c.head_dim)));
-    require(c.head_dim % 2 == 0, file, "head width " + std::to_string(c.head_dim) + " is odd, expected an even one");
-    require(int64_t(c.head_dim) * c.n_head <= int64_t(kMaxWidth), file,
-            std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason");
-    require(c.n_head % c.n_head_kv == 0, file,
-            key(keys::head_count) + " is not a multiple of " + key(keys::head_count_kv));
-    require(c.rms_eps > 0.0f && c.rms_eps < 1.0f, file,
-            key(keys::layer_norm_rms_epsilon) + " is out of range, expected 0 to 1");
-    require(c.rope_base >= 1.0f && c.rope_base < 1e12f, file,
-            key(keys::rope_freq_base) + " is out of range, expected 1 to 1e12");
+    require(impossible_numbers(c).empty(), file, impossible_numbers(c));
 
     const auto scaling = file.find_str(key(keys::rope_scaling_type));
     if (scaling && *scaling != "none") {
@@ -93,7 +100,7 @@ ModelConfig read_model_config(const GgufReader & file) {
     }
     const GgufTensor * table = file.find_tensor("token_embd.weight");
     require(table != nullptr, file, "tensor token_embd.weight is missing, expected [embedding_length, vocabulary]");
-    require(table->ne[1] > 0 && table->ne[1] <= int64_t(kMaxVocab), file,
+    require(table->ne[1] > 0 && table->ne[1] <= int64_t(kMostTokens), file,
             "tensor token_embd.weight has an impossible number of rows");
     c.n_vocab = int(table->ne[1]);
     c.tied    = file.find_tensor("output.weight") == nullptr;

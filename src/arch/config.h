@@ -10,6 +10,13 @@ namespace penelope {
 class GgufReader;
 class GgufWriter;
 
+// Far above any model there is, far below what would overflow a size computed from them.
+constexpr uint32_t kMostLayers    = 4096;
+constexpr uint32_t kMostWidth     = 1u << 20;
+constexpr uint32_t kMostHeadWidth = 4096;
+constexpr uint32_t kMostContext   = 1u << 30;
+constexpr uint32_t kMostTokens    = 1u << 24;
+
 // Numbers that only one architecture has; its folder derives from this and nobody else looks inside.
 struct OwnConfig {
     virtual ~OwnConfig() = default;
@@ -43,6 +50,9 @@ struct ModelConfig {
 // Throws Error(unsupported) for a foreign architecture (naming the supported ones) and Error(format) for numbers that are
 // missing, contradict each other or cannot be.
 ModelConfig read_model_config(const GgufReader & file);
+
+// In what way numbers within those limits cannot be, or contradict each other; empty when all is well.
+std::string impossible_numbers(const ModelConfig & config);
 
 // general.architecture and all keys read_model_config() reads but the name.
 void write_model_config(GgufWriter & writer, const ModelConfig & config);

@@ -12,6 +12,10 @@ namespace penelope {
 namespace {
 
 constexpr int kDefaultInterval = 4;
+constexpr int kMostKernel      = 1 << 10;
+constexpr int kMostStateWidth  = 1 << 12;
+constexpr int kMostHeads       = 1 << 12;
+constexpr int kRopeSections    = 4;
 
 // Layer i is a delta net unless it ends a group of `interval`.
 std::vector<bool> by_interval(int n_layer, int interval) {
@@ -46,10 +50,10 @@ const Qwen35Config & qwen35_config(const ModelConfig & config) {
 void read_qwen35_gguf(const GgufReader & file, ModelConfig & c) {
     const auto key         = [&](const char * name) { return keys::arch(c.architecture, name); };
     auto       own         = std::make_shared<Qwen35Config>();
-    own->conv_kernel       = get_bounded(file, key(keys::ssm_conv_kernel), 1 << 10);
-    own->state_dim         = get_bounded(file, key(keys::ssm_state_size), 1 << 12);
-    own->n_key_heads       = get_bounded(file, key(keys::ssm_group_count), 1 << 12);
-    own->n_value_heads     = get_bounded(file, key(keys::ssm_time_step_rank), 1 << 12);
+    own->conv_kernel       = get_bounded(file, key(keys::ssm_conv_kernel), kMostKernel);
+    own->state_dim         = get_bounded(file, key(keys::ssm_state_size), kMostStateWidth);
+    own->n_key_heads       = get_bounded(file, key(keys::ssm_group_count), kMostHeads);
+    own->n_value_heads     = get_bounded(file, key(keys::ssm_time_step_rank), kMostHeads);
     const int n_inner      = get_bounded(file, key(keys::ssm_inner_size), 1 << 24);
     const int n_predicting = int(file.find_u32(key(keys::nextn_predict_layers)).value_or(0));
     const int n_blocks     = c.n_layer;
@@ -73,6 +77,9 @@ void read_qwen35_gguf(const GgufReader & file, ModelConfig & c) {
         own->is_recurrent = by_interval(c.n_layer, int(interval));
     }
     if (const auto sections = file.find_i32_array(key(keys::rope_dimension_sections))) {
+        require(sections->size() == kRopeSections, file,
+                key(keys::rope_dimension_sections) + " has " + std::to_string(sections->size()) +
+                    " entries, expected " + std::to_string(kRopeSections));
         own->rope_sections.assign(sections->begin(), sections->end());
     }
     c.own = own;
@@ -99,19 +106,19 @@ void write_qwen35_gguf(GgufWriter & writer, const ModelConfig & c) {
 
 void read_qwen35_hf(const Json & json, const std::string & path, ModelConfig & c) {
     auto       own   = std::make_shared<Qwen35Config>();
-    const auto count = [&](const char * field) {
+    const auto count = [&](const char * field, int most) {
         const int64_t value = json_get<int64_t>(json, field, path);
-        if (value < 1 || value > (1 << 20)) {
+        if (value < 1 || value > most) {
             throw Error(ErrorKind::format, path + ": '" + field + "' is " + std::to_string(value) + ", expected 1 to " +
-                                               std::to_string(1 << 20));
+                                               std::to_string(most));
         }
         return int(value);
     };
-    own->conv_kernel   = count("linear_conv_kernel_dim");
-    own->state_dim     = count("linear_key_head_dim");
-    own->n_key_heads   = count("linear_num_key_heads");
-    own->n_value_heads = count("linear_num_value_heads");
-    if (count("linear_value_head_dim") != own->state_dim) {
+    own->conv_kernel   = count("linear_conv_kernel_dim", kMostKernel);
+    own->state_dim     = count("linear_key_head_dim", kMostStateWidth);
+    own->n_key_heads   = count("linear_num_key_heads", kMostHeads);
+    own->n_value_heads = count("linear_num_value_heads", kMostHeads);
+    if (count("linear_value_head_dim", kMostStateWidth) != own->state_dim) {
         throw Error(ErrorKind::unsupported, path + ": 'linear_value_head_dim' differs from 'linear_key_head_dim'");
     }
     if (!impossible(*own).empty()) {
@@ -123,7 +130,7 @@ void read_qwen35_hf(const Json & json, const std::string & path, ModelConfig & c
     if (json.contains("layer_types") && json["layer_types"].is_array()) {
         for (const Json & type : json["layer_types"]) {
             if (type != "linear_attention" && type != "full_attention") {
-                throw Error(ErrorKind::unsupported, path + ": layer type " + type.dump() + " is not supported");
+                throw Error(ErrorKind::unsupported, path + ": layer type " + dump_json(type) + " is not supported");
             }
             own->is_recurrent.push_back(type == "linear_attention");
         }
@@ -137,12 +144,12 @@ void read_qwen35_hf(const Json & json, const std::string & path, ModelConfig & c
     }
     const Json & rope = json.contains("rope_parameters") ? json["rope_parameters"] : json;
     if (rope.is_object() && rope.contains("mrope_section") && rope["mrope_section"].is_array() &&
-        rope["mrope_section"].size() <= 4) {
+        rope["mrope_section"].size() <= kRopeSections) {
         own->rope_sections.clear();
         for (const Json & section : rope["mrope_section"]) {
             own->rope_sections.push_back(section.is_number_unsigned() ? section.get<int>() : 0);
         }
-        own->rope_sections.resize(4, 0);
+        own->rope_sections.resize(kRopeSections, 0);
     }
     c.own = own;
 }
