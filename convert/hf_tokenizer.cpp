@@ -8,6 +8,7 @@
 #include "gguf/keys.h"
 #include "gguf/writer.h"
 #include "text/pre_tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -33,6 +34,8 @@ constexpr SplitPattern k_split_patterns[] = {
     { "qwen35",
       R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
 };
+
+constexpr size_t k_named_templates = 64; // what follows is left out
 
 // Files say nothing about a field by leaving it out or by null.
 json field(const json & object, const char * key) {
@@ -88,11 +91,12 @@ std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::strin
     unknown_pre_tokenizer(path);
 }
 
-std::string with_visible_spaces(std::string part) {
-    for (size_t at; (at = part.find(' ')) != std::string::npos;) {
-        part.replace(at, 1, "\xc4\xa0"); // U+0120, the byte-level alphabet's space
+std::string with_visible_spaces(const std::string & part) {
+    std::string out;
+    for (const char c : part) {
+        out += c == ' ' ? "\xc4\xa0" : std::string(1, c); // U+0120, the byte-level alphabet's space
     }
-    return part;
+    return out;
 }
 
 std::vector<std::string> read_merges(const json & list, const std::string & path) {
@@ -243,7 +247,7 @@ void read_chat_templates(const fs::path & dir, const json & tokenizer_config, Hf
         const std::string text = text_field(entry, "template");
         if (name == "default") {
             out.data.chat_template = text;
-        } else if (!name.empty()) {
+        } else if (!name.empty() && out.named_templates.size() < k_named_templates) {
             out.named_templates.emplace_back(name, text);
         }
     }
@@ -352,6 +356,7 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
         out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);
     out.add_bos = flag_field(tokenizer_config, "add_bos_token", template_bos);
     read_chat_templates(root, tokenizer_config, result);
+    Tokenizer{ out }; // throws where nobody could read the file that would be written
     return result;
 }
 

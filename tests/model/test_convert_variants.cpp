@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/format.h"
 #include "gguf/reader.h"
 #include "support/errors.h"
 #include "support/golden.h"
@@ -34,7 +35,7 @@ class Checkpoint {
     void edit(const std::string & file, const std::function<void(Json &)> & change) const {
         Json json = fs::exists(path() / file) ? read_json_file((path() / file).string()) : Json::object();
         change(json);
-        std::ofstream(path() / file) << json.dump();
+        std::ofstream(path() / file) << dump_json(json);
     }
 
     GgufReader convert(const std::string & type = "") const {
@@ -222,6 +223,13 @@ TEST_CASE("token kinds, gaps, templates and ends of generation") {
             }
         }
         json["model"]["vocab"] = vocab;
+        Json merges            = Json::array();
+        for (const auto & merge : json["model"]["merges"]) {
+            if (vocab.contains(merge[0].get<std::string>() + merge[1].get<std::string>())) {
+                merges.push_back(merge);
+            }
+        }
+        json["model"]["merges"] = merges;
         json["added_tokens"].push_back({ { "id", 434 }, { "content", "<think>" }, { "special", false } });
         json["added_tokens"].push_back({ { "id", 435 }, { "content", "<|eot_id|>" }, { "special", false } });
     });
@@ -271,6 +279,24 @@ TEST_CASE("the model card gives name, licence and origin") {
     CHECK(gguf.get_str("tokenizer.chat_template") == "{{ jinja }}");
 }
 
+TEST_CASE("a model card of any length gives a name and lists that can be written") {
+    const Checkpoint model("last");
+    std::string      datasets = "a/b";
+    for (int i = 0; i < 40000; i++) {
+        datasets += ",a/b";
+    }
+    std::ofstream(model.path() / "README.md")
+        << "---\nmodel_name: -" << std::string(300000, '1') << "\ndatasets: [" << datasets << "]\n---\n";
+    CHECK(model.convert().get_u32("general.dataset.count") == 64);
+
+    ConvertOptions options;
+    options.dir            = model.path().string();
+    options.out_path       = model.dir().path().string();
+    const std::string name = fs::path(convert_directory(options).path).filename().string();
+    CHECK(name.size() == 255);
+    CHECK(ends_with(name, "1-287K-F32.gguf"));
+}
+
 TEST_CASE("checkpoints that cannot be converted say why") {
     const Checkpoint model("last");
     const auto       config = [&](const char * field, const Json & value) {
@@ -313,6 +339,37 @@ TEST_CASE("checkpoints that cannot be converted say why") {
     SUBCASE("zero heads") {
         config("num_attention_heads", 0);
         expected = "num_attention_heads";
+    }
+    SUBCASE("more layers than any model has") {
+        config("num_hidden_layers", 2147483647);
+        expected = "'num_hidden_layers' is '2147483647', expected 1 to 4096";
+    }
+    SUBCASE("heads beyond reason") {
+        config("num_attention_heads", 1 << 20);
+        config("num_key_value_heads", 1 << 20);
+        config("head_dim", 4096);
+        expected = "1048576 heads of width 4096 are beyond reason";
+    }
+    SUBCASE("context") {
+        config("max_position_embeddings", 2147483647);
+        expected = "'max_position_embeddings' is '2147483647'";
+    }
+    SUBCASE("epsilon") {
+        config("rms_norm_eps", 1e300);
+        expected = "'rms_norm_eps' is '1e+300', which is out of range";
+    }
+    SUBCASE("rotation") {
+        config("rope_parameters", { { "rope_type", "default" }, { "rope_theta", 1e300 } });
+        expected = "'rope_theta' is '1e+300', which is out of range";
+    }
+    SUBCASE("scaling of the rotation") {
+        config("rope_parameters", { { "rope_type", "llama3" },
+                                    { "rope_theta", 1e4 },
+                                    { "factor", 1e-300 },
+                                    { "low_freq_factor", 1 },
+                                    { "high_freq_factor", 4 },
+                                    { "original_max_position_embeddings", 8192 } });
+        expected = "'factor' is '1e-300'";
     }
     SUBCASE("odd grouping") {
         config("num_key_value_heads", 3);
@@ -361,6 +418,14 @@ TEST_CASE("checkpoints that cannot be converted say why") {
     SUBCASE("merge of one part") {
         tokenizer([](Json & json) { json["model"]["merges"][0] = "pu"; });
         expected = "merge 0";
+    }
+    SUBCASE("merge of what is no token") {
+        tokenizer([](Json & json) { json["model"]["merges"].push_back({ "zz", "zz" }); });
+        expected = "'zz zz': left part is no token";
+    }
+    SUBCASE("merge of many spaces") {
+        tokenizer([](Json & json) { json["model"]["merges"].push_back({ std::string(1000000, ' '), "x" }); });
+        expected = "left part is no token";
     }
     SUBCASE("truncated weights") {
         fs::resize_file(model.path() / "model.safetensors", 100000);
