@@ -1,14 +1,11 @@
 #include "config_file.h"
 
+#include "base/toml_text.h"
 #include "options.h"
-
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 namespace penelope {
@@ -47,22 +44,20 @@ const std::string & config_text(const std::string & path) {
     if (found != known.end()) {
         return found->second;
     }
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path)) {
+    try {
+        std::string text   = read_toml_text(path, ErrorKind::usage);
+        return known[path] = std::move(text);
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::not_found) {
+            throw;
+        }
         throw UsageError(path + ": no such config file", "--config takes a TOML file whose keys are long flag names");
     }
-    return known[path] = std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 // Adds the entries of a file, after those of the files it includes, so that the later one of a key holds.
 void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> & entries) {
-    toml::table table;
-    try {
-        table = toml::parse(config_text(path), path);
-    } catch (const toml::parse_error & error) {
-        throw UsageError(path + ", line " + std::to_string(error.source().begin.line) + ": " +
-                         std::string(error.description()));
-    }
+    toml::table table = parse_toml(config_text(path), path, ErrorKind::usage);
     if (const toml::node * included = table.get("include")) {
         const std::string where = path + ", line " + std::to_string(included->source().begin.line) + ": include";
         if (depth == kMaxIncludes) {
