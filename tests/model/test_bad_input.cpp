@@ -1,11 +1,13 @@
 // What a user can get wrong between backbone, sidecar and question: one Error each that names what is wrong.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "arch/config.h"
 #include "base/error.h"
 #include "gguf/finite.h"
 #include "gguf/keys.h"
+#include "gguf/reader.h"
 #include "infer/session.h"
+#include "latent/sidecar.h"
 #include "support/errors.h"
 #include "support/golden.h"
 
@@ -166,4 +168,47 @@ TEST_CASE("a question that cannot be asked") {
     CHECK(contains(ask(std::vector<int32_t>(118, 5)).message(), "118 tokens and 10 latent rows"));
     CHECK(ask(std::vector<int32_t>(118, 5)).hint == "raise -c to at least 129");
     CHECK(contains(ask(std::vector<int32_t>(600, 5)).hint, "shorten the prompt"));
+}
+
+TEST_CASE("a sidecar that would fill the memory with graphs or with JSON") {
+    SidecarConfig config = read_sidecar_config(GgufReader::open(golden().sidecar()));
+    const auto    says   = [&](const std::string & what) {
+        const Error error = error_of([&] { check_sidecar_config(config, "x.gguf"); });
+        CHECK(error.kind == ErrorKind::format);
+        return contains(error.message(), what);
+    };
+    check_sidecar_config(config, "x.gguf");
+    config.train_config = std::string((1 << 20) + 1, ' ');
+    CHECK(says("penelope.train.config has"));
+    config.train_config.clear();
+    config.k_max            = 1024;
+    config.base.block_count = 128;
+    config.interval_start   = 0;
+    config.interval_end     = 64;
+    check_sidecar_config(config, "x.gguf");
+    config.interval_end = 65;
+    CHECK(says("k_max 1024 takes 66560 applications of a layer, at most 65536"));
+    config.method = "coconut";
+    CHECK(says("k_max 1024 takes 131072 applications"));
+}
+
+TEST_CASE("sections of a rotation that are not four") {
+    const GoldenCase  hybrid("qwen35");
+    const std::string base  = edited(hybrid.backbone(), [](Opened & file) {
+        const int32_t sections[] = { 11, 11 };
+        gguf_set_arr_data(file.gguf.get(), "qwen35.rope.dimension_sections", GGUF_TYPE_INT32, sections, 2);
+    });
+    const Error       error = error_of([&] { read_model_config(GgufReader::open(base)); });
+    CHECK(contains(error.message(), "qwen35.rope.dimension_sections has 2 entries, expected 4"));
+}
+
+TEST_CASE("a LoRA whose scale is no number is not exported") {
+    const std::string lora = edited(
+        golden().lora(), [](Opened & file) { gguf_set_val_f32(file.gguf.get(), keys::adapter_lora_alpha, INFINITY); });
+    ExportOptions options;
+    options.as        = "peft";
+    options.in_path   = lora;
+    options.base_path = golden().backbone();
+    options.out_path  = golden().file("peft");
+    CHECK(contains(error_of([&] { export_sidecar(options); }).message(), "adapter.lora.alpha is not a number"));
 }
