@@ -113,7 +113,7 @@ std::string required_text(const Json & object, const char * key, const std::stri
         throw bad_example(where, std::string("\"") + key + "\" is missing");
     }
     if (field->is_number()) {
-        return field->dump();
+        return dump_json(*field);
     }
     if (!field->is_string()) {
         throw bad_example(where,

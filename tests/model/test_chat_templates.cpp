@@ -1,13 +1,12 @@
 // The chat templates of many models, as llama.cpp keeps them: those we take must give what Jinja gives, byte for byte, and
 // all others must be refused.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "base/error.h"
+#include "base/json.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
 #include "text/chat_template.h"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 using namespace penelope;
 
@@ -20,14 +19,14 @@ ChatTemplate load(const std::string & name, Thinking thinking = Thinking::automa
     return ChatTemplate(Tokenizer(data), thinking);
 }
 
-nlohmann::json expected() {
-    return nlohmann::json::parse(test::read_bytes(PENELOPE_TEST_DIR "/golden/chat/expected.json"));
+Json expected() {
+    return read_json_file(PENELOPE_TEST_DIR "/golden/chat/expected.json");
 }
 
 } // namespace
 
 TEST_CASE("templates we take give what Jinja gives" * doctest::skip(test::lacks_vocab_dir())) {
-    const nlohmann::json golden = expected();
+    const Json golden = expected();
     CHECK(golden["templates"].size() == 7);
     for (const auto & [name, texts] : golden["templates"].items()) {
         CAPTURE(name);
@@ -79,7 +78,7 @@ TEST_CASE("a prompt and the next one share all but the generation prompt" * doct
 }
 
 TEST_CASE("all others are refused with a way out" * doctest::skip(test::lacks_vocab_dir())) {
-    const nlohmann::json golden = expected();
+    const Json golden = expected();
     CHECK(golden["refused"].size() > 50);
     for (const std::string name : golden["refused"]) {
         CAPTURE(name);

@@ -30,7 +30,7 @@ std::string message_of(const ConvertOptions & options) {
 void edit_json(const fs::path & path, const Json & changes) {
     Json json = read_json_file(path.string());
     json.update(changes);
-    std::ofstream(path) << json.dump();
+    std::ofstream(path) << dump_json(json);
 }
 
 ConvertOptions options_for(const std::string & dir, const std::string & out, const std::string & base) {

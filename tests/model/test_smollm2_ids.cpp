@@ -1,5 +1,5 @@
 // Prompts of SmolLM2-135M-Instruct as its own tokenizer and chat template give them: ids must be identical.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "base/json.h"
 #include "gguf/reader.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
@@ -7,7 +7,6 @@
 #include "text/stream_decoder.h"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 using namespace penelope;
 using Ids = std::vector<int32_t>;
@@ -20,7 +19,7 @@ TEST_CASE("ids of SmolLM2" * doctest::skip(test::lacks_smollm2())) {
     CHECK(tokenizer.is_end_of_generation(2));
     CHECK_FALSE(tokenizer.adds_bos());
 
-    const auto golden  = nlohmann::json::parse(test::read_bytes(PENELOPE_TEST_DIR "/golden/smollm2/expected.json"));
+    const auto golden  = read_json_file(PENELOPE_TEST_DIR "/golden/smollm2/expected.json");
     int        n_chats = 0;
     for (const auto & c : golden["cases"]) {
         const std::string prompt = c["prompt"];
