@@ -20,7 +20,7 @@ Automaton gbnf(const std::string & text) {
 }
 
 Automaton schema(const std::string & text) {
-    return Automaton(std::make_shared<const Grammar>(json_schema_grammar(OrderedJson::parse(text))));
+    return Automaton(std::make_shared<const Grammar>(json_schema_grammar(parse_ordered_json(text, "schema"))));
 }
 
 bool takes(Automaton & automaton, const std::string & text) {
@@ -228,7 +228,7 @@ TEST_CASE("every text a schema leads to is its JSON") {
     Rng       rng(7, 0);
     for (int i = 0; i < 300; i++) {
         const std::string text  = random_text(person, rng);
-        const Json        value = Json::parse(text, nullptr, false);
+        const Json        value = parse_json(text, "answer");
         REQUIRE_MESSAGE(value.is_object(), text);
         CHECK(value["name"].is_string());
         CHECK(!value["name"].get<std::string>().empty());
