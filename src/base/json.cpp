@@ -47,7 +47,8 @@ size_t find_too_deep(std::string_view text, int max_depth) {
     return std::string_view::npos;
 }
 
-// Offset of the comma after which an object has more keys than that, npos when none has. As above for text that is no JSON.
+// Offset of the comma after which an object has more keys than that, npos when none has. As above for text that is no
+// JSON.
 size_t find_too_many_keys(std::string_view text, size_t max_keys) {
     struct Open {
         bool   is_object;
@@ -154,11 +155,11 @@ Value parse(std::string_view text, const std::string & origin, const JsonLimits 
     }
     std::set<std::string> names;
     const auto            note_name = [&](int depth, typename Value::parse_event_t event, Value & parsed) {
-        if (event == Value::parse_event_t::key && depth == 1 &&
-            !names.insert(parsed.template get_ref<const std::string &>()).second) {
-            throw Error(ErrorKind::format,
-                                   origin + ": " + in_quotes(parsed.template get_ref<const std::string &>()) + " appears twice",
-                                   hint);
+        if (event == Value::parse_event_t::key && depth == 1) {
+            const auto & name = parsed.template get_ref<const std::string &>();
+            if (!names.insert(name).second) {
+                throw Error(ErrorKind::format, origin + ": " + in_quotes(name) + " appears twice", hint);
+            }
         }
         return true;
     };

@@ -1,4 +1,5 @@
-// TOML on toml++, with limits: its tables hold each other, and one inside another for every dot of a key would fill the stack.
+// TOML on toml++, with limits: its tables hold each other, and one inside another for every dot of a key would fill the
+// stack.
 #pragma once
 
 #include "base/error.h"
@@ -9,7 +10,8 @@
 
 namespace penelope {
 
-// The text of a file or a pipe. Throws Error(not_found) when there is none, and of the kind given when it is longer than 64 KiB.
+// The text of a file or a pipe. Throws Error(not_found) when there is none, and of the kind given when it is longer than
+// 64 KiB.
 std::string read_toml_text(const std::string & path, ErrorKind kind = ErrorKind::format);
 
 // path: of messages, "PATH, line 3: why".

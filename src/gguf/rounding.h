@@ -6,8 +6,8 @@
 namespace penelope {
 
 enum class Rounding {
-    any,             // all numbers that are finite
-    on_grid,         // numbers of the size of weights, in blocks that are points of a grid; its tables take seconds to make
+    any,     // all numbers that are finite
+    on_grid, // numbers of the size of weights, in blocks that are points of a grid; its tables take seconds to make
     with_importance, // the same, with an importance matrix only
     none             // no numbers
 };

@@ -13,20 +13,20 @@ namespace penelope {
 
 class Regex {
   public:
-    // A pattern of ours for anybody's text: with Unicode properties and JIT. Throws Error(unsupported) if the PCRE2 at hand
-    // cannot compile it.
+    // A pattern of ours for anybody's text: with Unicode properties and JIT. Throws Error(unsupported) if the PCRE2 at
+    // hand cannot compile it.
     explicit Regex(std::string_view pattern);
-    // Anybody's pattern for names of any bytes: at most 1,000 bytes long, without Unicode, and with a limit on the work of a
-    // search. Throws Error(format) saying what is wrong with it.
+    // Anybody's pattern for names of any bytes: at most 1,000 bytes long, without Unicode, and with a limit on the work
+    // of a search. Throws Error(format) saying what is wrong with it.
     static Regex for_names(std::string_view pattern);
 
     class Search {
       public:
         explicit Search(const Regex & regex); // which must outlive it
 
-        // The first match at or after pos. Of a pattern of ours, text must be valid UTF-8 and pos on the start of a character.
-        // Lookahead ends where the text ends. Throws if PCRE2 runs out of its limits: Error(memory) for a pattern of ours,
-        // Error(format) for another.
+        // The first match at or after pos. Of a pattern of ours, text must be valid UTF-8 and pos on the start of a
+        // character. Lookahead ends where the text ends. Throws if PCRE2 runs out of its limits: Error(memory) for a
+        // pattern of ours, Error(format) for another.
         bool find(std::string_view text, size_t pos);
 
         // Of the last match; group 0 is all of it. A group that took no part is empty.
