@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kBacklog = 256; // the library's own is 5: bursts of clients would wait a second for their second try
 
-// A thread for each connection. Above the limit, ours or the machine's, the connection is handled at once by the accepting thread,
-// which only refuses it: too_many() tells it so.
+// A thread for each connection. Above the limit, ours or the machine's, the connection is handled at once by the
+// accepting thread, which only refuses it: too_many() tells it so.
 class ConnectionThreads : public httplib::TaskQueue {
   public:
     ConnectionThreads(int limit, Metrics & metrics) : limit_(limit), metrics_(metrics) {}
@@ -107,13 +107,11 @@ void refuse(int socket, const std::string & text) {
     ::close(socket);
 }
 
-// What the library would make of a request and nobody asks of this server: parts of a reply, thousands of them if wanted, and a form,
-// which may be no longer than 8 KiB. `curl -d` calls everything a form.
+// What the library would make of a request and nobody asks of this server: parts of a reply, thousands of them if
+// wanted, and the fields of a form, which may be no longer than 8 KiB. `curl -d` calls everything a form.
 void as_we_take_it(httplib::Request & request) {
     request.ranges.clear();
-    if (request.get_header_value("Content-Type").rfind("application/x-www-form-urlencoded", 0) == 0) {
-        request.headers.erase("Content-Type");
-    }
+    request.headers.erase("Content-Type");
 }
 
 std::string tls_reason() {

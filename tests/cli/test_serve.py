@@ -392,8 +392,9 @@ class HttpTest(ModelTest):
 
     def test_forms_are_bodies(self):
         body = json.dumps({"prompt": "a", "max_tokens": 1, "user": "x" * 50000})
-        status, _, answer = self.server.ask("/v1/completions", body, headers={"Content-Type": "application/x-www-form-urlencoded"})
-        self.assertEqual((status, answer["object"]), (200, "text_completion"), answer)
+        for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"):
+            status, _, answer = self.server.ask("/v1/completions", body, headers={"Content-Type": kind})
+            self.assertEqual((status, answer["object"]), (200, "text_completion"), answer)
 
     def test_no_request_hides_in_another(self):
         hidden = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
