@@ -7,8 +7,8 @@
 
 namespace penelope {
 
-// Installs the handlers of the signals that end a program, but for SIGINT and SIGHUP where the caller had them ignored, as nohup does. Call
-// once, early.
+// Installs the handlers of the signals that end a program, but for SIGINT and SIGHUP where the caller had them ignored,
+// as nohup does. Call once, early.
 void install_interrupt_handler();
 
 // What a process that a signal ends prints on stdout last, a whole line; "" for nothing.

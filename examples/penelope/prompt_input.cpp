@@ -79,7 +79,8 @@ std::string text_of(const Json & object, const std::string & origin) {
     return prompt ? *prompt : *question;
 }
 
-// number: what it is called when it has no id. What is wrong with it stands in the result, beside the id it has nevertheless.
+// number: what it is called when it has no id. What is wrong with it stands in the result, beside the id it has
+// nevertheless.
 PromptInput parse_line(const std::string & line, const std::string & origin, size_t number) {
     PromptInput input{ number, "", {} };
     try {
@@ -117,8 +118,8 @@ std::deque<PromptInput> read_batch(const std::string & path) {
     return prompts;
 }
 
-// Whether standard input has something to read, its end included. Ctrl-C is let in only while waiting, so that none slips through
-// between the look at the count and the wait. Throws Error(cancelled).
+// Whether standard input has something to read, its end included. Ctrl-C is let in only while waiting, so that none
+// slips through between the look at the count and the wait. Throws Error(cancelled).
 bool input_is_ready(bool wait) {
     sigset_t interrupt, before;
     sigemptyset(&interrupt);

@@ -53,7 +53,8 @@ class Terminal {
     // stderr, dim, as it comes and without a line's end; nothing when quiet.
     void aside(std::string_view text);
 
-    // A line on stderr that is written over by the next one; nothing when stderr is no terminal or cannot do that. "" removes it.
+    // A line on stderr that is written over by the next one; nothing when stderr is no terminal or cannot do that. ""
+    // removes it.
     void progress(std::string_view text);
 
   private:

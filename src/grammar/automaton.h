@@ -1,5 +1,6 @@
-// Follows a grammar byte by byte: a pushdown automaton whose states are sets of stacks, made when a text first comes to them and kept.
-// Not for several threads. Every call throws Error(unsupported) when the grammar takes more work or room than one may.
+// Follows a grammar byte by byte: a pushdown automaton whose states are sets of stacks, made when a text first comes to
+// them and kept. Not for several threads. Every call throws Error(unsupported) when the grammar takes more work or room
+// than one may.
 #pragma once
 
 #include "grammar/grammar.h"

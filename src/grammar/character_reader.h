@@ -1,5 +1,5 @@
-// What the languages of patterns share: a text read character by character with its place for messages, escapes, classes such as
-// [a-z_] and counts such as {2,5}.
+// What the languages of patterns share: a text read character by character with its place for messages, escapes,
+// classes such as [a-z_] and counts such as {2,5}.
 #pragma once
 
 #include "grammar/grammar.h"

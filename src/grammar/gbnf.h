@@ -1,5 +1,5 @@
-// Grammars as llama.cpp's users write them: name ::= "literal" [a-z] . other-rule ( a | b ) with * + ? {2} {2,} {2,5} after each, # before
-// comments. The rule `root` is the whole text.
+// Grammars as llama.cpp's users write them: name ::= "literal" [a-z] . other-rule ( a | b ) with * + ? {2} {2,} {2,5}
+// after each, # before comments. The rule `root` is the whole text.
 #pragma once
 
 #include "grammar/grammar.h"

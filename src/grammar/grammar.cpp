@@ -33,8 +33,8 @@ Edges rules_used(const Grammar & grammar) {
     return uses;
 }
 
-// Which rules are such that `property` of one of their alternatives holds, where a rule counts once it is known to. A rule is looked at
-// again only when one it uses came to count.
+// Which rules are such that `property` of one of their alternatives holds, where a rule counts once it is known to. A
+// rule is looked at again only when one it uses came to count.
 template <typename Property> std::vector<bool> fixed_point(const Grammar & grammar, const Property & property) {
     Edges               users(grammar.rules.size());
     const Edges         uses = rules_used(grammar);
@@ -90,8 +90,8 @@ std::vector<bool> reached_from(const Edges & edges, Symbol start) {
     return seen;
 }
 
-// A rule that comes back to itself before any byte would wait for itself forever, unless it does so as the last thing it does: then
-// nothing piles up, and the automaton sees that it has been there.
+// A rule that comes back to itself before any byte would wait for itself forever, unless it does so as the last thing
+// it does: then nothing piles up, and the automaton sees that it has been there.
 void check_left_recursion(const Grammar & grammar) {
     const std::vector<bool>                empty = empty_rules(grammar);
     Edges                                  starts(grammar.rules.size()); // rules a rule may start with

@@ -1,5 +1,5 @@
-// Which texts an answer may be: a context-free grammar over bytes, made by a GrammarBuilder from GBNF (gbnf.h) or a JSON Schema
-// (json_schema.h), followed by an Automaton.
+// Which texts an answer may be: a context-free grammar over bytes, made by a GrammarBuilder from GBNF (gbnf.h) or a
+// JSON Schema (json_schema.h), followed by an Automaton.
 #pragma once
 
 #include <bitset>
@@ -39,8 +39,8 @@ class GrammarBuilder {
     // One character of UTF-8 out of these; surrogates are none.
     Symbol character(const CodeRanges & ranges);
 
-    // Texts of one length from lo to hi in the order of their bytes, where each byte after the first is from `least` to `most`: numbers
-    // of so many digits, the bytes of a range of code points.
+    // Texts of one length from lo to hi in the order of their bytes, where each byte after the first is from `least` to
+    // `most`: numbers of so many digits, the bytes of a range of code points.
     std::vector<Sequence> between(std::string_view lo, std::string_view hi, unsigned char least, unsigned char most);
 
     // Throws Error(unsupported) when a rule that is used can never end, or begins with itself.

@@ -1,5 +1,5 @@
-// The `pattern` of a string in JSON Schema: a regular expression without look-around, references to groups and \b, as the content of a
-// string in JSON. Unless ^ and $ hold it, anything may stand before and after.
+// The `pattern` of a string in JSON Schema: a regular expression without look-around, references to groups and \b, as
+// the content of a string in JSON. Unless ^ and $ hold it, anything may stand before and after.
 #pragma once
 
 #include "grammar/json_text.h"

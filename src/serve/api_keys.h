@@ -1,5 +1,5 @@
-// The keys that open the service. Comparing takes the same time whatever was given, so that nobody can guess a key byte by
-// byte.
+// The keys that open the service. Comparing takes the same time whatever was given, so that nobody can guess a key byte
+// by byte.
 #pragma once
 
 #include <string>
@@ -19,10 +19,12 @@ class ApiKeys {
     std::vector<std::string> hashes_; // SHA-256: all of one length, and no key lies in memory
 };
 
-// The keys in "one, two". Throws Error when there is none, or one that no request could bring. origin stands in messages: "--api-key".
+// The keys in "one, two". Throws Error when there is none, or one that no request could bring. origin stands in
+// messages: "--api-key".
 std::vector<std::string> parse_keys(const std::string & text, const std::string & origin);
 
-// One key a line; empty lines and lines that start with # are left out. Throws Error when the file cannot be read or has none.
+// One key a line; empty lines and lines that start with # are left out. Throws Error when the file cannot be read or
+// has none.
 std::vector<std::string> read_key_file(const std::string & path);
 
 std::string without_blanks(const std::string & text); // at both ends

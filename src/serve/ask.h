@@ -29,8 +29,9 @@ void read_logprobs(Ask & ask, const Fields & fields);
 // From "messages" (OpenAI and Anthropic alike) or such a list under another name.
 std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name);
 
-// What the answer has to be: "response_format" of a chat, "text.format" of a response, "output_config.format" of a message, llama.cpp's
-// "json_schema" and "grammar". `body` is the request once more, because objects of Fields lose the order of their properties.
+// What the answer has to be: "response_format" of a chat, "text.format" of a response, "output_config.format" of a
+// message, llama.cpp's "json_schema" and "grammar". `body` is the request once more, because objects of Fields lose the
+// order of their properties.
 void read_constraint(Ask & ask, const Fields & fields, const std::string & body);
 
 // The prompt of a conversation or of one text. Control tokens written out in them are plain text.

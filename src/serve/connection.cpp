@@ -56,8 +56,8 @@ Connection::~Connection() {
     ::close(socket_);
 }
 
-// A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is still
-// sending of a request that was refused is thrown away for a moment.
+// A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is
+// still sending of a request that was refused is thrown away for a moment.
 void Connection::let_go() const {
     if (n_taken_ <= limits_.request_bytes && !closing_) {
         return;

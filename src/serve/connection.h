@@ -1,5 +1,5 @@
-// One connection of a client: plain or TLS, with limits on how long and how much a request may take. A client that sends a
-// byte now and then is dropped when the request's time is over, whatever it sends.
+// One connection of a client: plain or TLS, with limits on how long and how much a request may take. A client that
+// sends a byte now and then is dropped when the request's time is over, whatever it sends.
 #pragma once
 
 #include <httplib.h>

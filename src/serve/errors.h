@@ -18,8 +18,8 @@ struct RequestError : std::runtime_error {
     std::string code;  // a word for programs, may be empty
 };
 
-// The request's fault (400) or ours (500, 503), by the kind of error. What is no error of the program's own is logged and named by its status
-// alone.
+// The request's fault (400) or ours (500, 503), by the kind of error. What is no error of the program's own is logged
+// and named by its status alone.
 RequestError to_request_error(const Error & error);
 RequestError to_request_error(const std::exception & error);
 

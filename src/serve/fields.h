@@ -1,5 +1,5 @@
-// The fields of a request's JSON object, each read with its type and range. What is wrong is a RequestError(400) that names
-// the field. null counts as absent.
+// The fields of a request's JSON object, each read with its type and range. What is wrong is a RequestError(400) that
+// names the field. null counts as absent.
 #pragma once
 
 #include "base/json.h"

@@ -48,8 +48,8 @@ bool contains(const std::vector<std::string> & list, const std::string & one) {
     return std::find(list.begin(), list.end(), one) != list.end();
 }
 
-// Pages of other sites can make a browser ask a server on this machine: by a name they point here (then Host is theirs), or
-// across origins (then Origin is theirs).
+// Pages of other sites can make a browser ask a server on this machine: by a name they point here (then Host is
+// theirs), or across origins (then Origin is theirs).
 void check_sender(const Service & service, const httplib::Request & request) {
     const std::string host = request.get_header_value("Host");
     if (!service.options.hosts.empty() && !contains(service.options.hosts, without_port(host))) {
@@ -73,7 +73,8 @@ void check_sender(const Service & service, const httplib::Request & request) {
     }
 }
 
-// Headers that the page of another site may send: those its browser asks for, as libraries put many of their own into each request.
+// Headers that the page of another site may send: those its browser asks for, as libraries put many of their own into
+// each request.
 std::string allowed_headers(const httplib::Request & request) {
     const std::string asked = request.get_header_value("Access-Control-Request-Headers");
     const bool        plain = std::all_of(asked.begin(), asked.end(), [](unsigned char c) {

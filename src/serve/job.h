@@ -1,5 +1,5 @@
-// A request as the worker sees it: a prompt, how to answer it, and a channel through which what comes of it goes back to the
-// thread that holds the connection. Nothing here knows JSON or HTTP.
+// A request as the worker sees it: a prompt, how to answer it, and a channel through which what comes of it goes back
+// to the thread that holds the connection. Nothing here knows JSON or HTTP.
 #pragma once
 
 #include "infer/session.h"

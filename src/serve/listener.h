@@ -1,5 +1,5 @@
-// The HTTP server of cpp-httplib with our own connections under it: each has a thread, there are only so many, and one too
-// many is told so at once.
+// The HTTP server of cpp-httplib with our own connections under it: each has a thread, there are only so many, and one
+// too many is told so at once.
 #pragma once
 
 #include "serve/connection.h"

@@ -102,7 +102,8 @@ OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens) {
 }
 
 std::string step_word(const TraceStep & step) {
-    // What the interval made of the first memory row is what a step is trained on; methods without memory have a readout.
+    // What the interval made of the first memory row is what a step is trained on; methods without memory have a
+    // readout.
     for (const auto * top : { &step.features_top, &step.memory_top, &step.readout_top }) {
         if (!top->empty() && !top->front().empty()) {
             std::string text = top->front().front().text;

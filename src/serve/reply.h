@@ -1,4 +1,5 @@
-// How what comes of a job is told: one kind for each API. Given to serve_job(), which waits for the job and for the client.
+// How what comes of a job is told: one kind for each API. Given to serve_job(), which waits for the job and for the
+// client.
 #pragma once
 
 #include "serve/ask.h"

@@ -1,4 +1,5 @@
-// /v1/chat/completions and /v1/completions as OpenAI describes them, with our additions: latent steps, timings, warnings.
+// /v1/chat/completions and /v1/completions as OpenAI describes them, with our additions: latent steps, timings,
+// warnings.
 #pragma once
 
 #include "serve/reply.h"

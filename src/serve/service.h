@@ -27,7 +27,8 @@ struct Service {
     const Engine & engine() const { return worker.engine(); }
     bool           has_visible_steps() const; // of the sidecar's LoRA
     std::string    chat_name() const;         // "model", the name of a template, "question" or "none"
-    // How conversations are written, for a request that says whether to think aloud. Throws RequestError where they are not.
+    // How conversations are written, for a request that says whether to think aloud. Throws RequestError where they are
+    // not.
     ChatTemplate chat_for(std::optional<Thinking> thinking) const;
 
     WorkerPool &                worker;

@@ -175,7 +175,8 @@ void Worker::drop_gone() {
     metrics_.waiting -= int64_t(n_before - waiting_.size());
 }
 
-// Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to lose.
+// Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to
+// lose.
 void Worker::admit() {
     while (true) {
         std::vector<int> idle;

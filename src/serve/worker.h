@@ -1,5 +1,5 @@
-// A thread that owns a context and computes. Answers take slots (streams of the cache). Each round admits waiting
-// ones, reads a piece of every prompt that came, takes one latent step for every question that is being thought about, and
+// A thread that owns a context and computes. Answers take slots (streams of the cache). Each round admits waiting ones,
+// reads a piece of every prompt that came, takes one latent step for every question that is being thought about, and
 // writes one token for every answer. So answers of different lengths, methods and K join and leave as they come.
 #pragma once
 
@@ -15,8 +15,9 @@ namespace penelope {
 
 struct WorkerOptions {
     SessionOptions session; // n_streams: slots
-    // Without it an answer has the same bits whatever else runs. With it the rows of written answers, which were rounded as single rows
-    // are, are kept for prompts that go on from them, and rows are multiplied in whatever company they come.
+    // Without it an answer has the same bits whatever else runs. With it the rows of written answers, which were
+    // rounded as single rows are, are kept for prompts that go on from them, and rows are multiplied in whatever
+    // company they come.
     bool loose = false;
 };
 

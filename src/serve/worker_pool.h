@@ -1,5 +1,5 @@
-// The workers of a server. A model whose products are worth sharing has one, which takes all threads. Where they are not (graph/threads.h),
-// answers are shared out instead: a worker for each thread, with its part of the slots.
+// The workers of a server. A model whose products are worth sharing has one, which takes all threads. Where they are
+// not (graph/threads.h), answers are shared out instead: a worker for each thread, with its part of the slots.
 #pragma once
 
 #include "serve/worker.h"

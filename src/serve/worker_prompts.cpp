@@ -52,8 +52,8 @@ void Worker::read_together(const Streams & streams) {
     }
 }
 
-// Where the next piece of a prompt ends: at the end of a chunk, and where the next prompt of the conversation will differ, because a
-// recurrent state is kept there.
+// Where the next piece of a prompt ends: at the end of a chunk, and where the next prompt of the conversation will
+// differ, because a recurrent state is kept there.
 int Worker::part_end(int stream) {
     const int n_lasting = slot(stream).task.job->generate.n_lasting;
     const int end       = chunk_end(context_, prompt_of(stream));
