@@ -137,6 +137,25 @@ TEST_CASE("guessing an end is right for one chain in so many") {
     }
 }
 
+TEST_CASE("options of one task are refused by the others") {
+    for (const Task & task : tasks()) {
+        CAPTURE(std::string(task.name));
+        DatasetOptions options = task.defaults;
+        options.n_train        = 8;
+        options.n_valid        = 0;
+        options.n_test         = 0;
+        options.n_chains       = 2;
+        if (std::string(task.name) == "thread") {
+            CHECK(task.generate(options).train.size() == 8);
+            continue;
+        }
+        const Error error = error_of([&] { task.generate(options); });
+        CHECK(error.kind == ErrorKind::usage);
+        CHECK(error.message() == std::string(task.name) + ": does not take --chains");
+        CHECK(error.hint == "it belongs to thread");
+    }
+}
+
 TEST_CASE("what there are too few names for is refused") {
     DatasetOptions options = small("letters");
     options.n_chains       = 6;
@@ -144,7 +163,4 @@ TEST_CASE("what there are too few names for is refused") {
     options         = small("letters");
     options.surface = "verse";
     CHECK(contains(error_of([&] { generate_thread(options); }).message(), "--surface"));
-    options          = find_task("listops").defaults;
-    options.n_chains = 2;
-    CHECK(contains(error_of([&] { find_task("listops").generate(options); }).message(), "chains"));
 }
