@@ -30,13 +30,17 @@ class ConnectionThreads : public httplib::TaskQueue {
         return value;
     }
 
-    void enqueue(std::function<void()> handle) override {
+    // void in older versions of the library, whether it was taken in newer ones.
+    using Enqueued = decltype(std::declval<httplib::TaskQueue &>().enqueue(nullptr));
+
+    Enqueued enqueue(std::function<void()> handle) override {
         join_ended();
         if (n_running_ >= limit_ || !start(handle)) {
             too_many() = true;
             handle();
             too_many() = false;
         }
+        return static_cast<Enqueued>(true);
     }
 
     void shutdown() override {
@@ -180,7 +184,7 @@ bool Listener::process_and_close_socket(socket_t socket) {
         good = connection.handshake();
         while (good && connection.wait_request()) {
             bool closed = false;
-            good        = process_request(connection, false, closed, as_we_take_it) && !closed && !connection.closing();
+            good        = answer(*this, connection, closed, as_we_take_it, 0) && !closed && !connection.closing();
         }
     } catch (
         const std::exception & error) { // such as memory that ran out: the end of this connection, not of the server

@@ -28,6 +28,17 @@ class Listener : public httplib::Server {
   private:
     bool process_and_close_socket(socket_t socket) override;
 
+    // A request and its reply. Newer versions of the library want to be told the addresses of both ends, which nothing here asks for.
+    template <typename Server, typename Setup>
+    static auto answer(Server & server, httplib::Stream & stream, bool & closed, Setup setup, int)
+        -> decltype(server.process_request(stream, false, closed, setup)) {
+        return server.process_request(stream, false, closed, setup);
+    }
+    template <typename Server, typename Setup>
+    static bool answer(Server & server, httplib::Stream & stream, bool & closed, Setup setup, long) {
+        return server.process_request(stream, "", 0, "", 0, false, closed, setup);
+    }
+
     ListenOptions                                 options_;
     Metrics &                                     metrics_;
     const std::string                             refusal_; // the answer to one connection too many
