@@ -37,7 +37,7 @@ struct SampleDifference {
     bool        same() const; // as far as rounding leaves it visible
     std::string told() const; // "70 % of the numbers compared differ, where the types explain 2 %"
 };
-// Samples of another shape, empty ones and those with numbers that are none are not the same.
+// Samples of another shape, empty ones and those with numbers that are none or larger than any weight are not the same.
 SampleDifference compare_samples(const BaseSample & a, const BaseSample & b);
 
 } // namespace penelope

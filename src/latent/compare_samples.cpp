@@ -18,8 +18,9 @@ constexpr int64_t k_block = 32;    // numbers that share a tolerance
 constexpr float   k_slack = 1.05f; // rounding to nearest is not quite what all types do
 constexpr float   k_unseen =
     0.004f; // of a block's largest number: as 8 bits round, which a finer file may have gone through before
-constexpr double k_floor = 0.008; // of a run's root mean square: the same for distances
-constexpr double k_nudge = 0.1;   // moves numbers off the grid of their type, to see how it rounds others
+constexpr double k_floor   = 0.008;    // of a run's root mean square: the same for distances
+constexpr float  k_largest = 65504.0f; // of F16: rounding larger ones would make anything of them
+constexpr double k_nudge   = 0.1;      // moves numbers off the grid of their type, to see how it rounds others
 
 // Between what quantized and what merged files gave: docs/format.md.
 constexpr double k_more_numbers    = 0.13;
@@ -177,11 +178,11 @@ std::string SampleDifference::told() const {
 
 SampleDifference compare_samples(const BaseSample & a, const BaseSample & b) {
     SampleDifference difference;
-    const auto       all_finite = [](const Values & values) {
-        return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+    const auto       are_weights = [](const Values & values) {
+        return std::all_of(values.begin(), values.end(), [](float value) { return std::fabs(value) <= k_largest; });
     };
-    if (a.empty() || a.runs.size() != b.runs.size() || a.values.size() != b.values.size() || !all_finite(a.values) ||
-        !all_finite(b.values)) {
+    if (a.empty() || a.runs.size() != b.runs.size() || a.values.size() != b.values.size() || !are_weights(a.values) ||
+        !are_weights(b.values)) {
         return difference;
     }
     Comparison comparison;
