@@ -1,4 +1,4 @@
-// Runs a target on its seeds and on the files of a folder:      fuzz.NAME [CASES]
+// Runs a target on its seeds, all of which it has to accept, and on the files of a folder: fuzz.NAME [CASES]
 // On damaged seeds, for some seconds, blind to what they reach: fuzz.NAME --random SECONDS SEED FILE
 //   FILE holds the input that is running, so that one that ends the process is there afterwards
 // Or writes the seeds as files, for libFuzzer to start from:    fuzz.NAME --seeds FOLDER
@@ -19,15 +19,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void run(const std::string & name, const std::string & bytes) {
-    std::string outcome = "accepted";
+// Whether it was accepted.
+bool run(const std::string & name, const std::string & bytes) {
+    std::string outcome;
     try {
         fuzz::run_input(bytes);
     } catch (const Error & error) {
         outcome = error.message();
     }
-    std::printf("%s: %s\n", name.c_str(), outcome.c_str());
+    std::printf("%s: %s\n", name.c_str(), outcome.empty() ? "accepted" : outcome.c_str());
     std::fflush(stdout);
+    return outcome.empty();
 }
 
 int run_random(const std::vector<std::string> & seeds, double seconds, unsigned seed, const std::string & path) {
@@ -64,8 +66,9 @@ int main(int argc, char ** argv) {
     if (argc == 5 && std::strcmp(argv[1], "--random") == 0) {
         return run_random(seeds, std::atof(argv[2]), unsigned(std::atoi(argv[3])), argv[4]);
     }
+    bool all_good = true; // a seed that is refused leads nowhere
     for (size_t i = 0; i < seeds.size(); i++) {
-        run("seed " + std::to_string(i), seeds[i]);
+        all_good = run("seed " + std::to_string(i), seeds[i]) && all_good;
     }
     std::vector<fs::path> cases;
     if (argc > 1 && fs::is_directory(argv[1])) {
@@ -75,5 +78,5 @@ int main(int argc, char ** argv) {
     for (const fs::path & path : cases) {
         run(path.filename().string(), test::read_bytes(path));
     }
-    return 0;
+    return all_good ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include "support/temp_dir.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,19 @@ const test::TempDir & folder();
 
 // As a file of that name, written anew each time.
 std::string as_file(const std::string & name, const std::string & bytes);
+
+// Takes every step, whatever the others throw; then the first Error, if there was one.
+void try_each(const std::vector<std::function<void()>> & steps);
+
+// Directories of which one file is the input: its first byte says in which, and which of `names` that is.
+struct Directories {
+    std::vector<std::string> paths; // good ones
+    std::vector<std::string> names; // of files in each, as far as they are there
+
+    // A copy of one of them with the input in place of its file; anew each time. The input has a first byte.
+    std::string with(const std::string & bytes) const;
+    // All their files, as inputs.
+    std::vector<std::string> files() const;
+};
 
 } // namespace penelope::fuzz

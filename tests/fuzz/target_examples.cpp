@@ -6,7 +6,7 @@ namespace penelope::fuzz {
 
 namespace {
 
-const char * const kEndings[] = { "jsonl", "json", "csv", "tsv" };
+const char * const kEndings[] = { "jsonl", "json", "csv", "txt" };
 
 } // namespace
 
@@ -22,7 +22,7 @@ std::vector<std::string> seeds() {
     return { std::string(1, 0) + object + "\n" + R"({"question": "ü 😀", "answer": 4})" + "\n",
              std::string(1, 1) + "[" + object + R"(, {"question": "q", "steps": [], "answer": "b", "idx": 3}])",
              std::string(1, 2) + "question,answer\n\"a, \"\"b\"\"\",c\r\nd,e\n",
-             std::string(1, 3) + "question\tanswer\na\tb\n" };
+             std::string(1, 3) + "question,answer\na,b\n" };
 }
 
 } // namespace penelope::fuzz

@@ -1,22 +1,46 @@
 // A JSON Schema or a GBNF grammar, refused or followed along the first texts it leads to.
-#include "grammar/automaton.h"
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
+#include "grammar/token_filter.h"
 #include "target.h"
 
+#include <algorithm>
+
 namespace penelope::fuzz {
+
+namespace {
+
+// An answer of the likeliest tokens that are allowed, cut short.
+void follow_tokens(const std::shared_ptr<const Grammar> & grammar) {
+    static const Tokenizer tokenizer(byte_level_vocabulary());
+    const int              n = int(tokenizer.n_vocab());
+    TokenFilter            filter(grammar, tokenizer);
+    std::vector<float>     logits(size_t(n), 0.0f);
+    for (int i = 0; i < 40 && !filter.complete(); i++) {
+        for (int token = 0; token < n; token++) {
+            logits[size_t(token)] = float((token * 37 + i * 11) % 101);
+        }
+        const float * masked = filter.masked(logits.data(), n);
+        const auto    best   = int32_t(std::max_element(masked, masked + n) - masked);
+        if (tokenizer.is_end_of_generation(best)) {
+            return;
+        }
+        filter.accept(best);
+    }
+}
+
+} // namespace
 
 void run_input(const std::string & bytes) {
     Grammar grammar;
     if (!bytes.empty() && bytes[0] == '{') {
-        JsonLimits limits;
-        limits.max_bytes = 65536;
-        parse_json(bytes, "schema", limits);
-        grammar = json_schema_grammar(OrderedJson::parse(bytes));
+        grammar = json_schema_grammar(parse_ordered_json(bytes, "schema"));
     } else {
         grammar = parse_gbnf(bytes.substr(0, 65536));
     }
-    Automaton automaton(std::make_shared<const Grammar>(std::move(grammar)));
+    const auto shared = std::make_shared<const Grammar>(std::move(grammar));
+    follow_tokens(shared);
+    Automaton automaton(shared);
     int       state = automaton.start();
     for (int i = 0; i < 200 && automaton.goes_on(state); i++) {
         for (int byte = 255; byte >= 0; byte--) { // the last of them is the smallest, which closes strings
@@ -40,7 +64,10 @@ std::vector<std::string> seeds() {
              "{\"anyOf\":[{\"type\":\"string\",\"pattern\":\"^[A-Z]{2,3}(-\\\\d+)?$\"},{\"type\":\"string\","
              "\"minLength\":2,\"maxLength\":5},{\"type\":\"string\","
              "\"format\":\"date\"},{\"prefixItems\":[{\"const\":1}],\"items\":false},{\"oneOf\":[{\"type\":\"null\"},{"
-             "\"type\":\"boolean\"}]}]}" };
+             "\"type\":\"boolean\"}]}]}",
+             R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"$defs":{"a":{"type":"object","properties":{)"
+             R"("kind":{"const":"a"},"x":{"type":"integer"}},"required":["kind"]},"b":{"type":"object","properties":{)"
+             R"("kind":{"enum":["b","c"]},"of":{"$ref":"#"}},"required":["kind"]}}})" };
 }
 
 } // namespace penelope::fuzz

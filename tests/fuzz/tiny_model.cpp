@@ -1,10 +1,14 @@
 #include "tiny_model.h"
 
+#include "arch/architecture.h"
+#include "arch/qwen35/config.h"
+#include "convert/convert.h"
+#include "convert/describe.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "infer/session.h"
-#include "latent/sidecar.h"
+#include "latent/method_format.h"
 #include "target.h"
 #include "train/new_backbone.h"
 
@@ -12,7 +16,7 @@ namespace penelope::fuzz {
 
 namespace {
 
-constexpr int     kWidth = 16, kRank = 2;
+constexpr int     kWidth = 32, kWide = 256, kRank = 2;
 const std::string kAdapted = "blk.0.attn_q.weight";
 
 // Numbers of no meaning, small enough that nothing overflows.
@@ -40,10 +44,22 @@ void write_tensors(GgufWriter & writer, const std::vector<TensorShape> & shapes)
     writer.finish();
 }
 
-std::string make_backbone() {
+// One delta net, one layer of attention that turns half of each head.
+void make_hybrid(ModelConfig & c) {
+    auto own           = std::make_shared<Qwen35Config>();
+    own->state_dim     = kWidth;
+    own->n_key_heads   = 1;
+    own->n_value_heads = 2;
+    own->is_recurrent  = { true, false };
+    c.own              = own;
+    c.n_layer          = 2;
+    c.rope_dims        = kWidth / 2;
+}
+
+std::string make_backbone(const std::string & architecture) {
     NewBackbone   shape;
     ModelConfig & c = shape.config;
-    c.architecture  = "llama";
+    c.architecture  = architecture;
     c.name          = "tiny";
     c.n_layer       = 1;
     c.n_embd        = kWidth;
@@ -51,17 +67,25 @@ std::string make_backbone() {
     c.n_head        = 1;
     c.n_head_kv     = 1;
     c.head_dim      = kWidth;
+    c.own_head      = architecture != "llama";
     c.n_vocab       = 258;
     c.n_ctx_train   = 64;
-    write_new_backbone(shape, 1, folder().file("tiny.gguf"));
-    return folder().file("tiny.gguf");
+    if (architecture == "qwen35") {
+        make_hybrid(c);
+    }
+    if (architecture == "llama") {
+        c.n_ff = kWide;
+    }
+    const std::string path = folder().file(architecture + ".gguf");
+    write_new_backbone(shape, 1, path);
+    return path;
 }
 
 std::vector<TensorShape> lora_shapes() {
     return { { kAdapted + ".lora_a", { kWidth, kRank } }, { kAdapted + ".lora_b", { kRank, kWidth } } };
 }
 
-std::string make_lora() {
+std::string make_lora(const std::string &) {
     GgufWriter writer(folder().file("lora.gguf"), true);
     writer.set_str(keys::general_type, "adapter");
     writer.set_str(keys::general_architecture, "llama");
@@ -71,19 +95,22 @@ std::string make_lora() {
     return folder().file("lora.gguf");
 }
 
-std::string make_sidecar() {
+std::string make_sidecar(const std::string & method) {
     SidecarConfig c;
-    c.base           = read_base_facts(GgufReader::open(tiny_backbone()));
-    c.interval_start = 0;
-    c.interval_end   = 1;
-    c.n_memory       = 2;
-    c.n_readout      = 1;
-    c.k_max          = 2;
-    c.k_default      = 2;
-    c.time_length    = 4;
-    c.adapter_length = 4;
-    c.lora_alpha     = 4.0f;
-    GgufWriter writer(folder().file("sidecar.gguf"), true);
+    c.base                 = read_base_facts(GgufReader::open(tiny_backbone()));
+    c.method               = method;
+    c.interval_start       = 0;
+    c.interval_end         = 1;
+    c.n_memory             = 2;
+    c.n_readout            = 1;
+    c.k_max                = 2;
+    c.k_default            = 2;
+    c.time_length          = 4;
+    c.adapter_length       = 4;
+    c.projection_length    = 4;
+    c.lora_alpha           = 4.0f;
+    const std::string path = folder().file(method + "-sidecar.gguf");
+    GgufWriter        writer(path, true);
     write_sidecar_identity(writer, c);
     write_sidecar_keys(writer, c);
     std::vector<TensorShape> shapes = module_tensor_shapes(c, kWidth);
@@ -91,24 +118,44 @@ std::string make_sidecar() {
         shapes.push_back(shape);
     }
     write_tensors(writer, shapes);
-    return folder().file("sidecar.gguf");
+    return path;
+}
+
+// What `make` gives for `name`, made once.
+std::string made_once(const std::string & name, std::string (*make)(const std::string &)) {
+    static std::map<std::string, std::string> paths;
+    const auto                                found = paths.find(name);
+    return found != paths.end() ? found->second : paths[name] = make(name);
 }
 
 } // namespace
 
-const std::string & tiny_backbone() {
-    static const std::string path = make_backbone();
-    return path;
+std::string tiny_backbone(const std::string & architecture) {
+    return made_once(architecture, make_backbone);
 }
 
-const std::string & tiny_sidecar() {
-    static const std::string path = make_sidecar();
-    return path;
+std::string tiny_sidecar(const std::string & method) {
+    return made_once(method, make_sidecar);
 }
 
-const std::string & tiny_lora() {
-    static const std::string path = make_lora();
-    return path;
+std::string tiny_lora() {
+    return made_once("lora", make_lora);
+}
+
+std::vector<std::string> tiny_backbones() {
+    std::vector<std::string> paths;
+    for (const Architecture * architecture : architectures()) {
+        paths.push_back(tiny_backbone(architecture->name));
+    }
+    return paths;
+}
+
+std::vector<std::string> tiny_sidecars() {
+    std::vector<std::string> paths;
+    for (const std::string & method : method_format_names()) {
+        paths.push_back(tiny_sidecar(method));
+    }
+    return paths;
 }
 
 void compute_a_token(const LoadOptions & load) {
@@ -119,6 +166,26 @@ void compute_a_token(const LoadOptions & load) {
     GenerateOptions generate;
     generate.n_predict = 1;
     session.generate({ 'a', 'b', 'c' }, generate);
+}
+
+void describe_and_quantize(const std::string & path) {
+    QuantizeOptions quantize;
+    quantize.in_path          = path;
+    quantize.out_path         = folder().file("quantized.gguf");
+    quantize.type             = "Q4_K_M";
+    quantize.allow_requantize = true;
+    quantize.force            = true;
+    try_each({ [&] { describe_file(path, true); }, [&] { quantize_file(quantize); } });
+}
+
+void export_beside_base(const std::string & path, const std::string & as) {
+    ExportOptions options;
+    options.as        = as;
+    options.in_path   = path;
+    options.base_path = tiny_backbone();
+    options.out_path  = folder().file("exported-" + as);
+    options.force     = true;
+    export_sidecar(options);
 }
 
 } // namespace penelope::fuzz

@@ -4,14 +4,25 @@
 #include "infer/engine.h"
 
 #include <string>
+#include <vector>
 
 namespace penelope::fuzz {
 
-// Paths; made on the first call. One layer of width 16, a byte-level vocabulary, some 30 kB.
-const std::string & tiny_backbone();
-const std::string & tiny_sidecar(); // two latent steps, with a LoRA pair
-const std::string & tiny_lora();
+// Paths; made on the first call. Some 60 kB each, the Llama more: a layer or two of width 32, which holds a block of most types; the Llama also a matrix
+// of width 256, which holds a block of every one; a byte-level vocabulary.
+std::string tiny_backbone(const std::string & architecture = "llama");
+std::string tiny_sidecar(const std::string & method = "penelope"); // of the Llama; two latent steps, with a LoRA pair
+std::string tiny_lora();
+
+// All that there are.
+std::vector<std::string> tiny_backbones();
+std::vector<std::string> tiny_sidecars();
 
 void compute_a_token(const LoadOptions & load);
+
+// What the program does with a file beside running it: `info`, and `quantize` to any other type.
+void describe_and_quantize(const std::string & path);
+// `export --as` into a form that needs the base: merged, peft, penelope.
+void export_beside_base(const std::string & path, const std::string & as);
 
 } // namespace penelope::fuzz
