@@ -1,5 +1,4 @@
 // The shadow of a device allocates nothing real, answers builders as the device does, and hears every refusal of a graph.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include "graph/graph.h"

@@ -21,8 +21,8 @@ constexpr int kTokens  = 12; // of each
 std::vector<Example> answered_examples(const GoldenCase & golden, const Tokenizer & tokenizer) {
     std::vector<Example> examples;
     for (size_t i = 0; i < kAnswers; i++) {
-        const Tokens greedy   = golden.json()["greedy"]["K" + std::to_string(kDepth) + ".ex" + std::to_string(i)];
-        std::string  question = golden.json()["examples"][i]["prompt"];
+        const Tokens greedy   = golden.greedy(kDepth, i);
+        std::string  question = golden.prompt(i);
         question.pop_back(); // the newline of the template
         examples.push_back({ std::to_string(i), question, { "a step" }, tokenizer.decode(greedy) });
     }

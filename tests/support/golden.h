@@ -70,8 +70,6 @@ class GoldenCase {
 
     GoldenRecipe recipe() const;
 
-    const Json & json() const { return json_; }
-
   private:
     std::string baseline(const std::string & method, const Json & own_fields) const;
     std::string once(const std::string & name, const std::function<void(ConvertOptions & options)> & fill) const;
