@@ -356,7 +356,7 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
         out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);
     out.add_bos = flag_field(tokenizer_config, "add_bos_token", template_bos);
     read_chat_templates(root, tokenizer_config, result);
-    Tokenizer{ out }; // throws where nobody could read the file that would be written
+    const Tokenizer readable(out); // throws where nobody could read the file that would be written
     return result;
 }
 
