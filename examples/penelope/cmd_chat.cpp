@@ -187,7 +187,7 @@ void Chat::set(const std::string & name, const std::string & value) {
         } else {
             generate_.n_predict = static_cast<int>(checked.integer(option));
         }
-        terminal_.note(name + " = " + value);
+        terminal_.note(join({ name, value }, " = "));
         return;
     }
     throw UsageError("/set: '" + name + "' is not a setting", "/set K, temp, seed or n, followed by a value");

@@ -185,11 +185,13 @@ SampleDifference compare_samples(const BaseSample & a, const BaseSample & b) {
         !are_weights(b.values)) {
         return difference;
     }
+    const auto is_type = [](int32_t number) { return number >= 0 && number < GGML_TYPE_COUNT; };
     Comparison comparison;
     size_t     at = 0;
     for (size_t i = 0; i + 1 < a.runs.size(); i += 2) {
         const int64_t n = a.runs[i + 1];
-        if (n != b.runs[i + 1] || n <= 0 || size_t(n) > a.values.size() - at) {
+        if (n != b.runs[i + 1] || n <= 0 || size_t(n) > a.values.size() - at || !is_type(a.runs[i]) ||
+            !is_type(b.runs[i])) {
             return difference;
         }
         const auto run = [&](const BaseSample & sample) {
