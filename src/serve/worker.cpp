@@ -257,7 +257,7 @@ void Worker::think_round() {
         }
     }
     for (auto & [steps, groups] : by_method) {
-        const auto & [onward, ready] = groups;
+        const Streams &onward = groups.first, &ready = groups.second;
         if (!onward.empty() && attempt(onward, &Slot::latent_ms, [&, all = steps] { all->advance(onward); })) {
             metrics_.latent_steps += onward.size();
             for (int stream : onward) {

@@ -21,7 +21,7 @@ int worker_count(const Engine & engine, const SessionOptions & session) {
 } // namespace
 
 WorkerPool::WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions & options, Metrics & metrics)
-    : n_queue_(options.n_queue), metrics_(metrics) {
+    : n_queue_(options.n_queue) {
     const SessionOptions & all = options.worker.session;
     const int              n   = worker_count(*engine, all);
     for (int i = 0; i < n; i++) {

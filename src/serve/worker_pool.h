@@ -18,7 +18,6 @@ class WorkerPool {
     const Engine &         engine() const { return workers_[0]->engine(); }
     const SessionOptions & options() const { return options_; } // resolved, of all workers
     int                    n_queue() const { return n_queue_; }
-    int                    n_workers() const { return int(workers_.size()); }
 
     // Throws Error(usage) when the prompt does not fit or K is out of range.
     void check(const Job & job) const { workers_[0]->check(job); }
@@ -33,7 +32,6 @@ class WorkerPool {
     Worker & best_for(const Job & job);
 
     int                                  n_queue_;
-    Metrics &                            metrics_;
     std::atomic<int>                     n_computing_{ 0 };
     std::vector<std::unique_ptr<Worker>> workers_;
     SessionOptions                       options_;
