@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -66,7 +67,7 @@ std::string format_duration(double ms) {
     if (ms < 59950) {
         return scaled(ms / 1000, " s");
     }
-    const uint64_t seconds = static_cast<uint64_t>(ms / 1000 + 0.5);
+    const uint64_t seconds = static_cast<uint64_t>(std::round(ms / 1000));
     char           buffer[64];
     if (seconds < 3600) {
         std::snprintf(buffer, sizeof(buffer), "%u min %02u s", unsigned(seconds / 60), unsigned(seconds % 60));

@@ -28,7 +28,8 @@ Json expected() {
 TEST_CASE("templates we take give what Jinja gives" * doctest::skip(test::lacks_vocab_dir())) {
     const Json golden = expected();
     CHECK(golden["templates"].size() == 7);
-    for (const auto & [name, texts] : golden["templates"].items()) {
+    for (const auto & [title, texts] : golden["templates"].items()) {
+        const std::string & name = title;
         CAPTURE(name);
         const ChatTemplate chat = load(name);
         for (size_t i = 0; i < texts.size(); i++) {

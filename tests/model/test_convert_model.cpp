@@ -105,7 +105,8 @@ TEST_CASE("every weight arrives, q and k with their rows in rotation order") {
                         }
                     }
                 }
-                CHECK_MESSAGE(equal, std::string(to + short_to));
+                const std::string tensor = to + short_to;
+                CHECK_MESSAGE(equal, tensor);
             }
         }
         CHECK(gguf.tensors().size() == size_t(2 + (tied ? 0 : 1) + (scaled ? 1 : 0) + 9 * n_layer));

@@ -77,8 +77,9 @@ std::string patched(const GoldenCase & golden, const std::string & from, const s
 
 TEST_CASE("intervals of delta nets alone, of attention alone, and of both") {
     const GoldenCase golden("qwen35"); // attention at 3 and 7
-    for (const auto & [start, end] :
+    for (const auto & interval :
          { std::pair(4, 7), std::pair(0, 3), std::pair(3, 4), std::pair(7, 8), std::pair(2, 5), std::pair(0, 8) }) {
+        const int start = interval.first, end = interval.second;
         CAPTURE(start);
         CAPTURE(end);
         ModelChoice choice = choice_of(golden, "penelope");

@@ -286,7 +286,8 @@ TEST_CASE("in a sidecar the big matrices take the type, the rest stays") {
         CHECK_MESSAGE(types.at(name) == GGML_TYPE_Q8_0, name);
     }
     CHECK(types.at("penelope.adapter.up.weight") == GGML_TYPE_F16); // rows of 16
-    for (const auto & [name, type] : types) {
+    for (const auto & [key, type] : types) {
+        const std::string & name = key;
         if (name.find("gru") == std::string::npos && name.find("proj.weight") == std::string::npos &&
             name.find("adapter.down.weight") == std::string::npos &&
             name.find("adapter.up.weight") == std::string::npos) {

@@ -29,7 +29,8 @@ namespace {
 
 void check_close(const Gradients & found, const Gradients & expected, double tolerance) {
     REQUIRE(found.size() == expected.size());
-    for (const auto & [name, values] : expected) {
+    for (const auto & [key, values] : expected) {
+        const std::string & name = key;
         CAPTURE(name);
         CHECK(difference(found.at(name), values) <= tolerance * largest(values));
     }
@@ -232,7 +233,8 @@ TEST_CASE("the gradients of all weights of a backbone are those that differences
         graphs.run(batch);
         const Gradients found = gradients_of(model);
         CHECK(found.count("output.weight") == (std::string(name) == "middle" ? 1 : 0));
-        for (const auto & [parameter, gradient] : found) {
+        for (const auto & [key, gradient] : found) {
+            const std::string & parameter = key;
             CAPTURE(parameter);
             const double length = length_of({ { parameter, gradient } });
             REQUIRE(length > 0);
@@ -274,7 +276,8 @@ TEST_CASE("the gradients of a loss on every latent step are those that differenc
         CHECK(loss.tokens.size() == size_t(batch.n_targets()));
         const Gradients found     = gradients_of(model);
         size_t          n_checked = 0;
-        for (const auto & [parameter, gradient] : found) {
+        for (const auto & [key, gradient] : found) {
+            const std::string & parameter = key;
             CAPTURE(parameter);
             const double length = length_of({ { parameter, gradient } });
             if (length < 1e-2) {
