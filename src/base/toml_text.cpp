@@ -41,6 +41,7 @@ std::string read_toml_text(const std::string & path, ErrorKind kind) {
         throw Error(ErrorKind::io, path + ": cannot be read: " + std::strerror(errno));
     }
     text.resize(size_t(file.gcount()));
+    text.shrink_to_fit(); // it may be kept
     if (text.size() > k_most_bytes) {
         throw Error(kind, path + ": more than 64 KiB of TOML");
     }
