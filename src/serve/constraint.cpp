@@ -37,8 +37,8 @@ template <typename Make> void set_grammar(Ask & ask, const std::string & field, 
         throw RequestError(400, field + ": more than one schema or grammar", field);
     }
     try {
-        auto grammar = std::make_shared<const Grammar>(make());
-        Automaton{ grammar }; // throws where even its first state is too large
+        auto            grammar = std::make_shared<const Grammar>(make());
+        const Automaton possible(grammar); // throws where even its first state is too large
         ask.job->generate.grammar = std::move(grammar);
     } catch (const Error & error) {
         const std::string words = error.message();

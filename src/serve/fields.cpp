@@ -123,9 +123,9 @@ std::vector<std::string> Fields::texts(const std::string & name, size_t most, si
 Json parse_body(const std::string & body) {
     try {
         JsonLimits limits;
-        limits.max_depth = 32;
-        Json object      = parse_json(body, "body", limits);
-        Fields{ object };
+        limits.max_depth    = 32;
+        Json         object = parse_json(body, "body", limits);
+        const Fields checked(object);
         return object;
     } catch (const Error & error) {
         throw RequestError(400, error.message());
