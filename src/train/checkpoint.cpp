@@ -158,19 +158,17 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
     writer.finish([&](const std::string &) { before_replacing(); });
 }
 
-RunState read_run_state(const std::string & path) {
-    return read_state(open_checkpoint(path));
-}
-
-RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts) {
-    const GgufReader          file    = open_checkpoint(path);
+RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts,
+                         const std::function<void(const RunState & state)> & accept) {
+    const GgufReader file  = open_checkpoint(path);
+    const RunState   state = read_state(file);
+    accept(state);
     const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
     for (const Buffer & buffer : buffers) {
         file.get_tensor(buffer.name, { optimizer.n_flat(buffer.group) });
     }
     file.get_tensor(kSumsTensor, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
-    const RunState     state = read_state(file);
-    const GgufTensor & sums  = sums_of(file);
+    const GgufTensor & sums = sums_of(file);
     for (size_t i = 0; i < buffers.size(); i++) {
         const GgufTensor & tensor = *file.find_tensor(buffers[i].name);
         check_sum(file, sums, i + 1, sha256_hex(bytes_of(tensor.data, tensor.size)), "tensor " + tensor.name);

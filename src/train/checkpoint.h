@@ -36,12 +36,10 @@ void save_checkpoint(
     const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts,
     const std::function<void()> & before_replacing = [] {});
 
-// The counts and settings alone, which say whether the rest is for this run. Throws Error(format) when they are
-// damaged.
-RunState read_run_state(const std::string & path);
-
 // Throws Error(format) naming the tensor or field that is missing, damaged or does not fit the optimizer, which then is as it
-// was.
-RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts);
+// was. accept sees counts and settings before the rest is looked at, and throws when they are not of this run.
+RunState load_checkpoint(
+    const std::string & path, Optimizer & optimizer, CheckpointParts parts,
+    const std::function<void(const RunState & state)> & accept = [](const RunState &) {});
 
 } // namespace penelope

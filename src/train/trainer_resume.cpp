@@ -97,15 +97,17 @@ int64_t Trainer::take_best() {
 RunState Trainer::load_last(const std::string & settings) {
     const std::vector<std::string> files = folder_.checkpoints();
     std::vector<std::string>       damaged; // and what is wrong with each
+    const auto                     accept = [&](const RunState & state) {
+        const std::vector<std::string> changed = forbidden_changes(settings, state.settings);
+        if (!changed.empty()) {
+            refuse_settings(changed, settings_, "--resume: the run was started",
+                                                "give the same flags and files, or start a new run with another --out");
+        }
+    };
     while (true) {
         const std::string & file = files[damaged.size()];
         try {
-            const std::vector<std::string> changed = forbidden_changes(settings, read_run_state(file).settings);
-            if (!changed.empty()) {
-                refuse_settings(changed, settings_, "--resume: the run was started",
-                                "give the same flags and files, or start a new run with another --out");
-            }
-            RunState state = load_checkpoint(file, model_->optimizer(), CheckpointParts::weights_and_moments);
+            RunState state = load_checkpoint(file, model_->optimizer(), CheckpointParts::weights_and_moments, accept);
             if (!damaged.empty()) {
                 log_warning(join(damaged, "; ") + "; going on from the checkpoint before it, " + file +
                             ", after update " + std::to_string(state.update));
