@@ -2,12 +2,15 @@
 
 #include "base/error.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
 namespace penelope {
 
 namespace {
+
+constexpr size_t kStretch = size_t(4) << 20;
 
 std::atomic<int64_t> n_uploads{ 0 }, n_downloads{ 0 };
 
@@ -44,9 +47,12 @@ void get_bytes(Node node, size_t offset, void * data, size_t n_bytes) {
     on_device(place_of(node), [&] { ggml_backend_tensor_get(node, data, offset, n_bytes); });
 }
 
-// Not every device can fill memory by itself.
+// Not every device can fill memory by itself. In stretches: groups of parameters are large.
 void clear_bytes(Node node, size_t offset, size_t n_bytes) {
-    set_bytes(node, offset, std::vector<uint8_t>(n_bytes).data(), n_bytes);
+    const std::vector<uint8_t> zeros(std::min(n_bytes, kStretch));
+    for (size_t done = 0; done < n_bytes; done += kStretch) {
+        set_bytes(node, offset + done, zeros.data(), std::min(n_bytes - done, kStretch));
+    }
 }
 
 void clear_buffer(ggml_backend_buffer_t buffer) {
