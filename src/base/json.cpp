@@ -22,40 +22,10 @@ std::string position(std::string_view text, size_t offset) {
     return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - start + 1);
 }
 
-// Offset of the bracket that goes too deep, npos when none does. Text that is no JSON may give either; it is refused anyway.
-size_t find_too_deep(std::string_view text, int max_depth) {
-    int  depth     = 0;
+// Offset of the first character outside of strings that `is_it` takes, npos when there is none. Text that is no JSON may give either;
+// it is refused anyway.
+template <typename Predicate> size_t find_outside_strings(std::string_view text, Predicate is_it) {
     bool in_string = false;
-    for (size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (in_string) {
-            if (c == '\\') {
-                ++i;
-            } else if (c == '"') {
-                in_string = false;
-            }
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > max_depth) {
-                return i;
-            }
-        } else if (c == ']' || c == '}') {
-            --depth;
-        }
-    }
-    return std::string_view::npos;
-}
-
-// Offset of the comma after which an object has more keys than that, npos when none has. As above for text that is no
-// JSON.
-size_t find_too_many_keys(std::string_view text, size_t max_keys) {
-    struct Open {
-        bool   is_object;
-        size_t n_keys;
-    };
-    std::vector<Open> open;
-    bool              in_string = false;
     for (size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
         if (in_string) {
@@ -63,15 +33,38 @@ size_t find_too_many_keys(std::string_view text, size_t max_keys) {
             in_string = c != '"';
         } else if (c == '"') {
             in_string = true;
-        } else if (c == '[' || c == '{') {
-            open.push_back({ c == '{', 1 });
-        } else if ((c == ']' || c == '}') && !open.empty()) {
-            open.pop_back();
-        } else if (c == ',' && !open.empty() && open.back().is_object && ++open.back().n_keys > max_keys) {
+        } else if (is_it(c)) {
             return i;
         }
     }
     return std::string_view::npos;
+}
+
+// The bracket that goes too deep.
+size_t find_too_deep(std::string_view text, int max_depth) {
+    int depth = 0;
+    return find_outside_strings(text, [&](char c) {
+        depth += c == '[' || c == '{';
+        depth -= c == ']' || c == '}';
+        return depth > max_depth;
+    });
+}
+
+// The comma after which an object has more keys than that.
+size_t find_too_many_keys(std::string_view text, size_t max_keys) {
+    struct Open {
+        bool   is_object;
+        size_t n_keys;
+    };
+    std::vector<Open> open;
+    return find_outside_strings(text, [&](char c) {
+        if (c == '[' || c == '{') {
+            open.push_back({ c == '{', 1 });
+        } else if ((c == ']' || c == '}') && !open.empty()) {
+            open.pop_back();
+        }
+        return c == ',' && !open.empty() && open.back().is_object && ++open.back().n_keys > max_keys;
+    });
 }
 
 // The library's text without its "[json.exception.parse_error.101] parse error at line 1, column 2: " in front.

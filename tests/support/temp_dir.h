@@ -28,6 +28,10 @@ class TempDir {
     std::filesystem::path path_;
 };
 
+inline size_t n_entries(const std::filesystem::path & folder) {
+    return size_t(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()));
+}
+
 inline std::string read_bytes(const std::filesystem::path & path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) {

@@ -20,18 +20,11 @@ using penelope::ErrorKind;
 using penelope::MappedFile;
 using penelope::test::contains;
 using penelope::test::error_of;
+using penelope::test::n_entries;
 using penelope::test::read_bytes;
 using penelope::test::TempDir;
 
 namespace fs = std::filesystem;
-
-namespace {
-
-size_t n_files(const TempDir & dir) {
-    return size_t(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()));
-}
-
-} // namespace
 
 TEST_CASE("the target appears with commit, whole") {
     const TempDir     dir;
@@ -50,12 +43,12 @@ TEST_CASE("the target appears with commit, whole") {
         expected += large + "end";
         CHECK(file.size() == expected.size());
         CHECK_FALSE(fs::exists(path));
-        CHECK(n_files(dir) == 1);
+        CHECK(n_entries(dir.path()) == 1);
         file.commit();
         CHECK(fs::exists(path));
     }
     CHECK(read_bytes(path) == expected);
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("without commit nothing is left") {
@@ -66,7 +59,7 @@ TEST_CASE("without commit nothing is left") {
         file.sync();
         CHECK(read_bytes(file.temp_path()) == "half");
     }
-    CHECK(n_files(dir) == 0);
+    CHECK(n_entries(dir.path()) == 0);
 }
 
 TEST_CASE("an existing target is refused, or replaced with force") {
@@ -78,7 +71,7 @@ TEST_CASE("an existing target is refused, or replaced with force") {
     CHECK(contains(error.hint, "--force"));
     penelope::write_file(path, "new", true);
     CHECK(read_bytes(path) == "new");
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("a target that appears meanwhile is not replaced without force") {
@@ -91,7 +84,7 @@ TEST_CASE("a target that appears meanwhile is not replaced without force") {
         CHECK(contains(error_of([&] { file.commit(); }).message(), "file exists"));
     }
     CHECK(read_bytes(path) == "theirs");
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("the mode is that of a new file, or of the replaced one") {
@@ -130,7 +123,7 @@ TEST_CASE("places where no file can be are refused at once") {
     dir.write("file", "");
     CHECK_THROWS_AS(AtomicFile(dir.file("file/out"), false), Error);
     CHECK_THROWS_AS(AtomicFile(dir.file(std::string(5000, 'x')), false), Error);
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("more than the disk holds is refused ahead of time") {
@@ -162,7 +155,7 @@ TEST_CASE("a write beyond the limit fails with bytes and path, wherever it happe
     std::signal(SIGXFSZ, handler);
     CHECK(contains(messages[0], "buffered': cannot write 1000 bytes after 1000"));
     CHECK(contains(messages[1], "direct': cannot write 1047576 bytes after 1000"));
-    CHECK(n_files(dir) == 0);
+    CHECK(n_entries(dir.path()) == 0);
 }
 
 TEST_CASE("an interrupt can remove what is being written") {
@@ -196,7 +189,7 @@ TEST_CASE("an interrupt can remove what is being written") {
     }
     char byte = 0;
     REQUIRE(read(ready[0], &byte, 1) == 1);
-    CHECK(n_files(dir) == 4);
+    CHECK(n_entries(dir.path()) == 4);
     kill(child, SIGINT);
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
@@ -204,7 +197,7 @@ TEST_CASE("an interrupt can remove what is being written") {
     close(ready[1]);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 130);
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
     CHECK(read_bytes(dir.file("kept")) == "done");
 }
 
@@ -223,7 +216,7 @@ TEST_CASE("many files after each other and at once") {
     CHECK(contains(error.message(), "too many files being written at once"));
     CHECK(open.size() >= 16);
     open.clear();
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("a mapped file shows its bytes, before and after its pages are dropped") {

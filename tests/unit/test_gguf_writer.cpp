@@ -18,6 +18,7 @@ using penelope::GgufReader;
 using penelope::GgufWriter;
 using penelope::test::contains;
 using penelope::test::error_of;
+using penelope::test::n_entries;
 using penelope::test::read_bytes;
 using penelope::test::TempDir;
 
@@ -26,10 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::vector<float> numbers = { 1, -2, 3.5f, 0, 7, 1e30f };
-
-size_t n_files(const TempDir & dir) {
-    return size_t(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()));
-}
 
 } // namespace
 
@@ -63,7 +60,7 @@ TEST_CASE("keys and tensors come back as they were written") {
         out.write_tensor("one", numbers.data(), sizeof(float));
         out.finish();
     }
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
     const GgufReader in = GgufReader::open(path);
     CHECK(gguf_get_n_kv(in.raw()) == 10);
     CHECK(in.get_u32("u32") == 3000000000u);
@@ -132,12 +129,12 @@ TEST_CASE("an existing file needs force, and keeps its content until the end") {
         CHECK(read_bytes(path) == "old");
     }
     CHECK(read_bytes(path) == "old");
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
     GgufWriter out(path, true);
     out.set_u32("k", 2);
     out.finish();
     CHECK(GgufReader::open(path).get_u32("k") == 2);
-    CHECK(n_files(dir) == 1);
+    CHECK(n_entries(dir.path()) == 1);
 }
 
 TEST_CASE("names and values ggml cannot hold are refused") {
@@ -187,7 +184,7 @@ TEST_CASE("data out of order, of the wrong size or missing is refused and leaves
         CHECK(contains(error_of([&] { out.write_tensor("b", numbers.data(), 8); }).message(),
                        "after the last announced tensor"));
     }
-    CHECK(n_files(dir) == 0);
+    CHECK(n_entries(dir.path()) == 0);
 }
 
 TEST_CASE("more data than the disk holds is refused before the first byte") {
@@ -200,7 +197,7 @@ TEST_CASE("more data than the disk holds is refused before the first byte") {
         CHECK(contains(error.message(), "out.gguf"));
         CHECK(contains(error.message(), "1.00 EiB"));
     }
-    CHECK(n_files(dir) == 0);
+    CHECK(n_entries(dir.path()) == 0);
 }
 
 TEST_CASE("a disk that fills up is an io error with bytes and path, and no file is left") {
@@ -227,5 +224,5 @@ TEST_CASE("a disk that fills up is an io error with bytes and path, and no file 
     CHECK(contains(message, "out.gguf"));
     CHECK(contains(message, "cannot write "));
     CHECK(contains(message, " bytes after 1048576"));
-    CHECK(n_files(dir) == 0);
+    CHECK(n_entries(dir.path()) == 0);
 }

@@ -11,18 +11,11 @@
 using penelope::OutputDir;
 using penelope::test::contains;
 using penelope::test::error_of;
+using penelope::test::n_entries;
 using penelope::test::read_bytes;
 using penelope::test::TempDir;
 
 namespace fs = std::filesystem;
-
-namespace {
-
-size_t n_entries(const fs::path & folder) {
-    return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
-}
-
-} // namespace
 
 TEST_CASE("a new directory appears with commit, open to whom a directory usually is") {
     const TempDir dir;
