@@ -8,7 +8,7 @@ namespace {
 
 // Graphs are kept without their workspace: a few kilobytes a layer for one sequence, megabytes for many in a deep model.
 constexpr size_t kMaxGraphs     = 128;
-constexpr size_t kMaxGraphBytes = size_t(48) << 20;
+constexpr size_t kMaxGraphBytes = size_t(16) << 20;
 
 } // namespace
 
