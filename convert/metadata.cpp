@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "base/path.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
@@ -149,9 +150,8 @@ bool states_size(const std::string & name) {
 
 FileMetadata read_metadata(const std::string & dir, const std::string & fallback_name) {
     FileMetadata   metadata;
-    const fs::path root   = fs::absolute(dir).lexically_normal();
-    const fs::path folder = root.has_filename() ? root.filename() : root.parent_path().filename();
-    metadata.name         = fallback_name.empty() ? folder.string() : fallback_name;
+    const fs::path root = absolute_directory(dir);
+    metadata.name       = fallback_name.empty() ? root.filename().string() : fallback_name;
 
     if (!fs::exists(root / "README.md")) {
         return metadata;

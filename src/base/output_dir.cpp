@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/path.h"
 #include "base/sync_path.h"
 #include "base/temporary_name.h"
 
@@ -33,8 +34,7 @@ void sync_names(const fs::path & directory) {
 } // namespace
 
 OutputDir::OutputDir(const std::string & path, bool force) : path_(path), force_(force) {
-    const fs::path target = fs::absolute(path).lexically_normal();
-    const fs::path clean  = target.has_filename() ? target : target.parent_path();
+    const fs::path clean = absolute_directory(path);
     if (fs::exists(clean) && !fs::is_directory(clean)) {
         throw Error(ErrorKind::io, in_quotes(path, 1024) + ": exists and is not a directory", "choose another path");
     }

@@ -2,7 +2,7 @@
 // gradient of its result, the rule adds nodes for the gradients of its inputs. backward() runs the rules last to first.
 //
 // Gradients have the shape of their tensor, are F32 and contiguous. A tensor used several times gets the sum.
-// A tape inside another one (checkpoint() in graph/checkpoint.h) keeps what was recorded on it and hands everything else on.
+// A tape inside another one (recompute() in graph/recompute.h) keeps what was recorded on it and hands everything else on.
 #pragma once
 
 #include "graph/dropout.h"

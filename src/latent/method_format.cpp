@@ -1,5 +1,8 @@
 #include "latent/method_format.h"
 
+#include <algorithm>
+#include <set>
+
 namespace penelope {
 
 const std::vector<const MethodFormat *> & method_formats() {
@@ -22,6 +25,24 @@ const MethodFormat * find_method_format(const std::string & name) {
         }
     }
     return nullptr;
+}
+
+bool has_flag(const MethodFormat * format, const std::string & flag) {
+    return format && std::any_of(format->fields.begin(), format->fields.end(),
+                                 [&](const MethodField & field) { return field.flag && flag == field.flag; });
+}
+
+std::vector<const MethodField *> flagged_fields() {
+    std::vector<const MethodField *> all;
+    std::set<std::string>            seen;
+    for (const MethodFormat * format : method_formats()) {
+        for (const MethodField & field : format->fields) {
+            if (field.flag && seen.insert(field.flag).second) {
+                all.push_back(&field);
+            }
+        }
+    }
+    return all;
 }
 
 } // namespace penelope

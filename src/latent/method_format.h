@@ -39,4 +39,8 @@ const std::vector<const MethodFormat *> & method_formats();
 std::vector<std::string>                  method_format_names();
 const MethodFormat *                      find_method_format(const std::string & name); // null: no such method
 
+// Every field that a flag sets, of all methods, once each.
+std::vector<const MethodField *> flagged_fields();
+bool                             has_flag(const MethodFormat * format, const std::string & flag); // null has none
+
 } // namespace penelope

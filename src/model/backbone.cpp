@@ -1,6 +1,6 @@
 #include "model/backbone.h"
 
-#include "graph/checkpoint.h"
+#include "graph/recompute.h"
 
 #include <algorithm>
 
@@ -83,7 +83,7 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
             const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
-            x              = checkpoint(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
+            x              = recompute(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
         } else {
             x = build(il, x, rows, kept);
         }

@@ -1,13 +1,13 @@
 #include "train/dump_gradients.h"
 
 #include "convert/safetensors.h"
-#include "train/exchange.h"
+#include "train/reference_form.h"
 
 namespace penelope {
 
 void write_gradients(const TrainedModel & model, double loss, float scale, const std::string & path, bool force) {
-    const Exchange    exchange(model.backbone().config);
-    SafetensorsWriter writer(path, force);
+    const ReferenceForm form(model.backbone().config);
+    SafetensorsWriter   writer(path, force);
     writer.add_tensor("loss", SafetensorsType::f32, { 1 });
     const auto for_each_parameter = [&](const auto & visit) {
         for (const TrainableGroup & group : model.groups()) {
@@ -17,14 +17,14 @@ void write_gradients(const TrainedModel & model, double loss, float scale, const
         }
     };
     for_each_parameter([&](const ParameterGroup::Parameter & parameter) {
-        writer.add_tensor(exchange.name(parameter.name), SafetensorsType::f32,
+        writer.add_tensor(form.name(parameter.name), SafetensorsType::f32,
                           { parameter.ne.rbegin(), parameter.ne.rend() });
     });
     writer.begin_data();
     const float value = float(loss);
     writer.write(&value, sizeof(value));
     for_each_parameter([&](const ParameterGroup::Parameter & parameter) {
-        std::vector<float> values = exchange.values(parameter.name, model.optimizer().gradient(parameter.name));
+        std::vector<float> values = form.values(parameter.name, model.optimizer().gradient(parameter.name));
         for (float & number : values) {
             number /= scale;
         }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/sync_path.h"
 #include "base/temporary_name.h"
 
@@ -68,8 +69,7 @@ std::string RunFolder::file(const std::string & name) const {
 }
 
 std::string RunFolder::name() const {
-    const fs::path path = fs::absolute(path_).lexically_normal();
-    return (path.has_filename() ? path : path.parent_path()).filename().string();
+    return absolute_directory(path_).filename().string();
 }
 
 bool RunFolder::has(const std::string & file_path) const {

@@ -6,7 +6,7 @@
 #include "train/length_buckets.h"
 #include "train/schedule.h"
 #include "train/share_state.h"
-#include "train/thoughts.h"
+#include "train/step_targets.h"
 #include "train/trainer.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
             batch.has_teacher ? train_->with_teacher(i, stage.n_latent) : train_->tokenized(i, stage.n_latent);
         tokenized.is_asked = stage.asks(example.steps.size());
         if (step_weight > 0) {
-            tokenized.thoughts = thought_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
-                                                stage.n_steps, int(model_->sidecar().n_memory));
+            tokenized.thoughts = step_target_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
+                                                    stage.n_steps, int(model_->sidecar().n_memory));
             for (const std::vector<int32_t> & tokens : tokenized.thoughts) {
                 batch.n_thought_rows = std::max(batch.n_thought_rows, int(tokens.size()));
             }

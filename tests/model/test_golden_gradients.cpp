@@ -4,7 +4,7 @@
 
 #include "support/difference.h"
 #include "support/training.h"
-#include "train/exchange.h"
+#include "train/reference_form.h"
 #include "train/schedule.h"
 #include "train/step_graph.h"
 #include "train/trained_model.h"
@@ -127,15 +127,15 @@ TEST_CASE("four updates of AdamW") {
         }
 
         // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
-        const Exchange exchange(model.backbone().config);
-        size_t         n_tensor = 0;
+        const ReferenceForm form(model.backbone().config);
+        size_t              n_tensor = 0;
         for (const TrainableGroup & group : model.groups()) {
             const double rate = group.rate == RateKind::backbone ? recipe.lora_rate : recipe.module_rate;
             for (const auto & parameter : group.parameters.parameters) {
                 CAPTURE(parameter.name);
-                const auto gradient  = exchange.values(parameter.name, first_gradients[n_tensor++]);
-                const auto found     = exchange.values(parameter.name, model.optimizer().values(parameter.name));
-                const auto reference = golden.tensor("after." + exchange.name(parameter.name));
+                const auto gradient  = form.values(parameter.name, first_gradients[n_tensor++]);
+                const auto found     = form.values(parameter.name, model.optimizer().values(parameter.name));
+                const auto reference = golden.tensor("after." + form.name(parameter.name));
                 REQUIRE(found.size() == reference.size());
                 const double tiny  = kTolerance * largest(gradient);
                 size_t       n_far = 0, n_clear = 0;

@@ -2,7 +2,7 @@
 
 #include "support/difference.h"
 #include "train/curriculum.h"
-#include "train/exchange.h"
+#include "train/reference_form.h"
 #include "train/training_data.h"
 
 #include <cmath>
@@ -73,12 +73,12 @@ double length_of(const Gradients & gradients) {
 
 void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix,
                      double tolerance, float loss_scale) {
-    const Exchange exchange(model.backbone().config);
-    size_t         n_compared = 0;
+    const ReferenceForm form(model.backbone().config);
+    size_t              n_compared = 0;
     for (const auto & [parameter, gradient] : gradients_of(model)) {
-        const std::string name = exchange.name(parameter);
+        const std::string name = form.name(parameter);
         CAPTURE(name);
-        std::vector<float> found = exchange.values(parameter, gradient);
+        std::vector<float> found = form.values(parameter, gradient);
         for (float & value : found) {
             value /= loss_scale;
         }

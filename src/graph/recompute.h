@@ -13,6 +13,6 @@ namespace penelope {
 // build() must put down the same operations both times. It may read any node made before, watched or not, and whatever it made
 // may be used afterwards, its result or a node it left elsewhere (keys and values in a store). What it refers to must live until
 // backward() has returned.
-Node checkpoint(Graph & g, const std::function<Node()> & build);
+Node recompute(Graph & g, const std::function<Node()> & build);
 
 } // namespace penelope

@@ -1,4 +1,4 @@
-#include "graph/checkpoint.h"
+#include "graph/recompute.h"
 
 #include "graph/tape.h"
 
@@ -40,7 +40,7 @@ class Rebuilding {
 
 } // namespace
 
-Node checkpoint(Graph & g, const std::function<Node()> & build) {
+Node recompute(Graph & g, const std::function<Node()> & build) {
     Tape * outer = g.tape();
     if (!outer) {
         return build();

@@ -1,4 +1,4 @@
-#include "train/exchange.h"
+#include "train/reference_form.h"
 
 namespace penelope {
 
@@ -16,14 +16,14 @@ Half split(const std::string & parameter) {
 
 } // namespace
 
-Exchange::Exchange(const ModelConfig & config) {
+ReferenceForm::ReferenceForm(const ModelConfig & config) {
     for (TensorSpec & spec : tensors_of(config)) {
         const std::string name = spec.gguf;
         tensors_[name]         = std::move(spec);
     }
 }
 
-std::string Exchange::name(const std::string & parameter) const {
+std::string ReferenceForm::name(const std::string & parameter) const {
     const Half half  = split(parameter);
     const auto found = tensors_.find(half.base);
     if (found == tensors_.end() || found->second.hf.empty()) {
@@ -36,7 +36,7 @@ std::string Exchange::name(const std::string & parameter) const {
     return name.substr(0, name.rfind('.')) + (half.suffix == ".lora_a" ? ".lora_A.weight" : ".lora_B.weight");
 }
 
-std::vector<float> Exchange::values(const std::string & parameter, std::vector<float> values) const {
+std::vector<float> ReferenceForm::values(const std::string & parameter, std::vector<float> values) const {
     const Half half  = split(parameter);
     const auto found = tensors_.find(half.base);
     if (found == tensors_.end()) {

@@ -11,7 +11,7 @@ namespace penelope {
 
 // Tokens of the result after steps 1 .. n_steps, at most n_rows of each, one for a row of the memory. After the last gold step the
 // result stays the final one. No step of an example without results says anything.
-std::vector<std::vector<int32_t>> thought_tokens(const Task & task, const Example & example,
-                                                 const Tokenizer & tokenizer, int n_steps, int n_rows);
+std::vector<std::vector<int32_t>> step_target_tokens(const Task & task, const Example & example,
+                                                     const Tokenizer & tokenizer, int n_steps, int n_rows);
 
 } // namespace penelope

@@ -9,9 +9,9 @@
 
 namespace penelope {
 
-class Exchange {
+class ReferenceForm {
   public:
-    explicit Exchange(const ModelConfig & config);
+    explicit ReferenceForm(const ModelConfig & config);
 
     // "blk.0.attn_q.weight.lora_b" -> "model.layers.0.self_attn.q_proj.lora_B.weight"; weights of the backbone get their
     // Hugging Face names; names of modules stay.
