@@ -5,6 +5,9 @@
 
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#    include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -140,6 +143,12 @@ void require_memory(uint64_t bytes, const std::string & what, const std::string 
                         " are available",
                     hint);
     }
+}
+
+void give_back_large_blocks() {
+#ifdef __GLIBC__
+    ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
 }
 
 } // namespace penelope

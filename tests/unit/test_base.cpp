@@ -1,16 +1,25 @@
-// The small pieces of src/base: formatting, log, stopwatch, memory.
+// The small pieces of src/base: formatting, log, paths, stopwatch, memory.
 #include <doctest/doctest.h>
 
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "ggml-cpp.h"
 #include "support/errors.h"
 #include "support/temp_dir.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#    include <malloc.h>
+#endif
+
+using penelope::absolute_directory;
+using penelope::absolute_path;
 using penelope::available_memory;
 using penelope::Error;
 using penelope::ErrorKind;
@@ -18,6 +27,7 @@ using penelope::format_bytes;
 using penelope::format_count;
 using penelope::format_duration;
 using penelope::format_shape;
+using penelope::give_back_large_blocks;
 using penelope::in_quotes;
 using penelope::join;
 using penelope::log_debug;
@@ -173,3 +183,24 @@ TEST_CASE("control groups limit the available memory") {
         CHECK(available_memory(root).value() == 800 * 1024);
     }
 }
+
+TEST_CASE("paths from the root on") {
+    const std::filesystem::path here = std::filesystem::current_path();
+    CHECK(absolute_path("a/./b/../c") == here / "a/c");
+    CHECK(absolute_path("/x/a/").string() == "/x/a/");
+    CHECK(absolute_directory("/x/a/") == "/x/a");
+    CHECK(absolute_directory("a/b/..") == here / "a");
+    CHECK(absolute_directory("/") == "/");
+}
+
+#ifdef M_MMAP_THRESHOLD
+TEST_CASE("large blocks go back to the system, also after larger ones were freed") {
+    give_back_large_blocks();
+    std::free(std::malloc(size_t(16) << 20)); // glibc alone would keep all up to this size from now on
+    const size_t before = ::mallinfo2().hblkhd;
+    void *       block  = std::malloc(size_t(1) << 20);
+    CHECK(::mallinfo2().hblkhd >= before + (size_t(1) << 20));
+    std::free(block);
+    CHECK(::mallinfo2().hblkhd == before);
+}
+#endif
