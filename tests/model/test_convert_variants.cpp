@@ -1,68 +1,22 @@
-// The many ways a Hugging Face checkpoint is written down, and the ways it can be wrong.
+// The many ways a Hugging Face checkpoint is written down.
 #include <doctest/doctest.h>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/reader.h"
 #include "support/errors.h"
-#include "support/golden.h"
+#include "support/golden_checkpoint.h"
 
-#include <csignal>
 #include <cstring>
 #include <functional>
 
-#include <sys/resource.h>
-
 using namespace penelope;
-using test::GoldenCase;
+using test::GoldenCheckpoint;
 using test::read_bytes;
 using test::says;
-using test::TempDir;
 namespace fs = std::filesystem;
 
 namespace {
-
-// A copy of a golden checkpoint to be changed, always called "model" so that the name in the file stays the same.
-class Checkpoint {
-  public:
-    explicit Checkpoint(const std::string & name) : golden_(name) { fs::copy(golden_.source("model"), path()); }
-
-    fs::path           path() const { return dir_.path() / "model"; }
-    std::string        out() const { return dir_.file("out.gguf"); }
-    const GoldenCase & golden() const { return golden_; }
-    const TempDir &    dir() const { return dir_; }
-
-    void edit(const std::string & file, const std::function<void(Json &)> & change) const {
-        Json json = fs::exists(path() / file) ? read_json_file((path() / file).string()) : Json::object();
-        change(json);
-        std::ofstream(path() / file) << dump_json(json);
-    }
-
-    GgufReader convert(const std::string & type = "") const {
-        ConvertOptions options;
-        options.dir      = path().string();
-        options.out_path = out();
-        options.type     = type;
-        convert_directory(options);
-        return GgufReader::open(out());
-    }
-
-    std::string refusal() const {
-        try {
-            convert();
-        } catch (const Error & e) {
-            CHECK(!fs::exists(out()));
-            return e.message() + " | " + e.hint;
-        }
-        return "";
-    }
-
-    bool same_as_golden() const { return read_bytes(out()) == read_bytes(golden_.backbone()); }
-
-  private:
-    GoldenCase golden_;
-    TempDir    dir_;
-};
 
 // Writes the tensors of `source` that `keep` selects, in another type.
 void rewrite(const SafetensorsReader & source, const fs::path & path, ggml_type type,
@@ -100,7 +54,7 @@ bool all(const std::string &) {
 } // namespace
 
 TEST_CASE("old rope fields say the same as new ones") {
-    const Checkpoint model("last");
+    const GoldenCheckpoint model("last");
     model.edit("config.json", [](Json & json) {
         json["rope_scaling"]         = json["rope_parameters"];
         json["rope_theta"]           = json["rope_parameters"]["rope_theta"];
@@ -114,7 +68,7 @@ TEST_CASE("old rope fields say the same as new ones") {
 }
 
 TEST_CASE("head_dim may be left out") {
-    const Checkpoint model("last");
+    const GoldenCheckpoint model("last");
     model.edit("config.json", [](Json & json) { json.erase("head_dim"); });
     const auto gguf = model.convert();
     CHECK(!gguf.has("llama.attention.key_length"));
@@ -127,7 +81,7 @@ TEST_CASE("head_dim may be left out") {
 
 TEST_CASE("sources in F16 and BF16 keep their type unless asked") {
     for (const ggml_type type : { GGML_TYPE_F16, GGML_TYPE_BF16 }) {
-        const Checkpoint model("middle");
+        const GoldenCheckpoint model("middle");
         rewrite(SafetensorsReader::open(model.golden().source("model/model.safetensors")),
                 model.path() / "model.safetensors", type, all);
         const auto source = SafetensorsReader::open((model.path() / "model.safetensors").string());
@@ -147,8 +101,8 @@ TEST_CASE("sources in F16 and BF16 keep their type unless asked") {
 }
 
 TEST_CASE("several shards, with and without an index, under any name") {
-    const Checkpoint model("last");
-    const auto       source = SafetensorsReader::open(model.golden().source("model/model.safetensors"));
+    const GoldenCheckpoint model("last");
+    const auto             source = SafetensorsReader::open(model.golden().source("model/model.safetensors"));
     fs::remove(model.path() / "model.safetensors");
     const auto first = [](const std::string & name) {
         return name.find("layers.1") != std::string::npos || name.find("embed") != std::string::npos;
@@ -184,7 +138,7 @@ TEST_CASE("several shards, with and without an index, under any name") {
 }
 
 TEST_CASE("tokenizers in other spellings") {
-    const Checkpoint model("last");
+    const GoldenCheckpoint model("last");
     SUBCASE("merges as strings") {
         model.edit("tokenizer.json", [](Json & json) {
             for (auto & merge : json["model"]["merges"]) {
@@ -213,7 +167,7 @@ TEST_CASE("tokenizers in other spellings") {
 }
 
 TEST_CASE("token kinds, gaps, templates and ends of generation") {
-    const Checkpoint model("last");
+    const GoldenCheckpoint model("last");
     model.edit("tokenizer.json", [](Json & json) {
         const auto last  = json["model"]["vocab"];
         Json       vocab = Json::object();
@@ -260,7 +214,7 @@ TEST_CASE("token kinds, gaps, templates and ends of generation") {
 }
 
 TEST_CASE("the model card gives name, licence and origin") {
-    const Checkpoint model("last");
+    const GoldenCheckpoint model("last");
     std::ofstream(model.path() / "README.md")
         << "---\nlicense: llama3.2\nlicense_link: \"https://example.org/l\"\nbase_model:\n- meta-llama/Llama-3.2-1B\n"
            "- other\ntags: [latent, 'reasoning']\nlanguage:\n  - en\nmodel_name: Tiny Llama\nwidget:\n"
@@ -280,8 +234,8 @@ TEST_CASE("the model card gives name, licence and origin") {
 }
 
 TEST_CASE("a model card of any length gives a name and lists that can be written") {
-    const Checkpoint model("last");
-    std::string      datasets = "a/b";
+    const GoldenCheckpoint model("last");
+    std::string            datasets = "a/b";
     for (int i = 0; i < 40000; i++) {
         datasets += ",a/b";
     }
@@ -295,165 +249,4 @@ TEST_CASE("a model card of any length gives a name and lists that can be written
     const std::string name = fs::path(convert_directory(options).path).filename().string();
     CHECK(name.size() == 255);
     CHECK(ends_with(name, "1-287K-F32.gguf"));
-}
-
-TEST_CASE("checkpoints that cannot be converted say why") {
-    const Checkpoint model("last");
-    const auto       config = [&](const char * field, const Json & value) {
-        model.edit("config.json", [&](Json & json) { json[field] = value; });
-    };
-    const auto  tokenizer = [&](const std::function<void(Json &)> & change) { model.edit("tokenizer.json", change); };
-    std::string expected;
-    SUBCASE("model type") {
-        config("model_type", "mamba");
-        expected = "'mamba' is not supported";
-    }
-    SUBCASE("rope") {
-        config("rope_parameters", { { "rope_type", "yarn" }, { "rope_theta", 1e4 } });
-        expected = "'yarn'";
-    }
-    SUBCASE("activation") {
-        config("hidden_act", "gelu");
-        expected = "hidden_act";
-    }
-    SUBCASE("biases") {
-        config("attention_bias", true);
-        expected = "attention_bias";
-    }
-    SUBCASE("quantized") {
-        config("quantization_config", { { "bits", 4 } });
-        expected = "quantized already";
-    }
-    SUBCASE("shape") {
-        config("hidden_size", 32);
-        expected = "expected [439, 32]";
-    }
-    SUBCASE("more layers than there are") {
-        config("num_hidden_layers", 7);
-        expected = "'model.layers.6.input_layernorm.weight' is missing";
-    }
-    SUBCASE("fewer layers than there are") {
-        config("num_hidden_layers", 5);
-        expected = "is not part of a llama model";
-    }
-    SUBCASE("zero heads") {
-        config("num_attention_heads", 0);
-        expected = "num_attention_heads";
-    }
-    SUBCASE("more layers than any model has") {
-        config("num_hidden_layers", 2147483647);
-        expected = "'num_hidden_layers' is '2147483647', expected 1 to 4096";
-    }
-    SUBCASE("heads beyond reason") {
-        config("num_attention_heads", 1 << 20);
-        config("num_key_value_heads", 1 << 20);
-        config("head_dim", 4096);
-        expected = "1048576 heads of width 4096 are beyond reason";
-    }
-    SUBCASE("context") {
-        config("max_position_embeddings", 2147483647);
-        expected = "'max_position_embeddings' is '2147483647'";
-    }
-    SUBCASE("epsilon") {
-        config("rms_norm_eps", 1e300);
-        expected = "'rms_norm_eps' is '1e+300', which is out of range";
-    }
-    SUBCASE("rotation") {
-        config("rope_parameters", { { "rope_type", "default" }, { "rope_theta", 1e300 } });
-        expected = "'rope_theta' is '1e+300', which is out of range";
-    }
-    SUBCASE("scaling of the rotation") {
-        config("rope_parameters", { { "rope_type", "llama3" },
-                                    { "rope_theta", 1e4 },
-                                    { "factor", 1e-300 },
-                                    { "low_freq_factor", 1 },
-                                    { "high_freq_factor", 4 },
-                                    { "original_max_position_embeddings", 8192 } });
-        expected = "'factor' is '1e-300'";
-    }
-    SUBCASE("odd grouping") {
-        config("num_key_value_heads", 3);
-        expected = "num_key_value_heads";
-    }
-    SUBCASE("no weights") {
-        fs::remove(model.path() / "model.safetensors");
-        expected = "no .safetensors file";
-    }
-    SUBCASE("no tokenizer") {
-        fs::remove(model.path() / "tokenizer.json");
-        expected = "tokenizer.json";
-    }
-    SUBCASE("other splits") {
-        tokenizer([](Json & json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "."; });
-        expected = "pre_tokenizer";
-    }
-    SUBCASE("merges first") {
-        tokenizer([](Json & json) { json["model"]["ignore_merges"] = false; });
-        expected = "ignore_merges";
-    }
-    SUBCASE("normalizer") {
-        tokenizer([](Json & json) { json["normalizer"] = { { "type", "Lowercase" } }; });
-        expected = "normalizer";
-    }
-    SUBCASE("wordpiece") {
-        tokenizer([](Json & json) { json["model"]["type"] = "WordPiece"; });
-        expected = "byte-level BPE";
-    }
-    SUBCASE("id outside") {
-        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 439; });
-        expected = "outside the vocabulary";
-    }
-    SUBCASE("negative id") {
-        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = -1; });
-        expected = "outside the vocabulary";
-    }
-    SUBCASE("two texts of one id") {
-        tokenizer([](Json & json) { json["model"]["vocab"]["zz"] = 5; });
-        expected = "is both";
-    }
-    SUBCASE("two ids of one text") {
-        tokenizer([](Json & json) { json["added_tokens"][0]["content"] = "!"; });
-        expected = "has two ids";
-    }
-    SUBCASE("merge of one part") {
-        tokenizer([](Json & json) { json["model"]["merges"][0] = "pu"; });
-        expected = "merge 0";
-    }
-    SUBCASE("merge of what is no token") {
-        tokenizer([](Json & json) { json["model"]["merges"].push_back({ "zz", "zz" }); });
-        expected = "'zz zz': left part is no token";
-    }
-    SUBCASE("merge of many spaces") {
-        tokenizer([](Json & json) { json["model"]["merges"].push_back({ std::string(1000000, ' '), "x" }); });
-        expected = "left part is no token";
-    }
-    SUBCASE("truncated weights") {
-        fs::resize_file(model.path() / "model.safetensors", 100000);
-        expected = "truncated";
-    }
-    SUBCASE("deep JSON") {
-        std::ofstream(model.path() / "config.json") << std::string(10000, '[');
-        expected = "config.json";
-    }
-    CHECK(says(model.refusal(), expected));
-}
-
-TEST_CASE("a disk that is full leaves nothing behind") {
-    const Checkpoint model("last");
-    rlimit           old{};
-    REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
-    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-    rlimit     small   = old;
-    small.rlim_cur     = 100000; // the file needs 1.1 MB
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-    std::string message;
-    try {
-        model.convert();
-    } catch (const Error & e) {
-        message = std::string(error_kind_name(e.kind)) + ": " + e.message();
-    }
-    setrlimit(RLIMIT_FSIZE, &old);
-    std::signal(SIGXFSZ, handler);
-    CHECK(says(message, "io: "));
-    CHECK(std::distance(fs::directory_iterator(model.dir().path()), {}) == 1);
 }
