@@ -6,7 +6,6 @@
 
 #include "base/atomic_file.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/temporary_folder.h"
 #include "mpi/join_ranks.h"
 #include "train/dump_gradients.h"
@@ -131,7 +130,6 @@ std::optional<TrainOutcome> train(const Options & given, Terminal & terminal, Co
 } // namespace
 
 int cmd_train(const Options & options, Terminal & terminal) {
-    give_back_large_blocks();
     std::optional<TrainOutcome> outcome;
     {
         const std::unique_ptr<Collective> ranks = join_ranks();

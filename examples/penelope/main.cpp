@@ -12,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "mpi/join_ranks.h"
 
 #include <fcntl.h>
@@ -190,6 +191,7 @@ void open_standard_streams() {
 
 int run_program(const std::vector<std::string> & args) {
     open_standard_streams();
+    give_back_large_blocks();
     Terminal terminal;
     install_interrupt_handler();
     bool json = asks_for_json(args); // known before parsing, which may be what fails

@@ -20,7 +20,7 @@ std::optional<uint64_t> available_memory(const std::string & root = "");
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint = "");
 
 // From now on a freed block of 128 KiB or more goes back to the system. For work that takes and frees such blocks of ever
-// other sizes, the graphs of a training: glibc would learn to keep them, and its heap grows by the gaps between them.
+// other sizes, as graphs are: glibc would learn to keep them, and its heap grow by the gaps between them.
 void give_back_large_blocks();
 
 } // namespace penelope

@@ -72,8 +72,12 @@ std::vector<float> get_node(Node node) {
 }
 
 std::vector<std::vector<float>> get_rows(Node node) {
-    const std::vector<float>        all = get_node(node);
+    std::vector<float>              all = get_node(node);
     std::vector<std::vector<float>> rows;
+    if (node->ne[0] == int64_t(all.size())) {
+        rows.push_back(std::move(all));
+        return rows;
+    }
     for (auto row = all.begin(); row != all.end(); row += node->ne[0]) {
         rows.emplace_back(row, row + node->ne[0]);
     }
