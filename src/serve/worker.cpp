@@ -237,9 +237,10 @@ void Worker::fail(int stream, const RequestError & error) {
         context_.cache().clear(stream); // what failed may have left rows that are no numbers, and masked rows are read
     } catch (const Error &) {           // the device is gone, as every further request will say
     }
-    slot(stream).task.job->report(FailedEvent{ error });
-    slot(stream).task.job->cancel(); // its other answers are of no use
+    const std::shared_ptr<Job> job = slot(stream).task.job;
     release(stream);
+    job->report(FailedEvent{ error });
+    job->cancel(); // its other answers are of no use
 }
 
 void Worker::release(int stream) {

@@ -160,8 +160,10 @@ void Worker::finish(int stream) {
         context_.cache().keep(stream, int(s.cached.size()), Hold::tip);
     }
     metrics_.answers++;
-    s.task.job->report(DoneEvent{ s.task.index, std::move(answer), s.n_kept, s.latent_ms });
-    release(stream);
+    const std::shared_ptr<Job> job = s.task.job;
+    DoneEvent                  done{ s.task.index, std::move(answer), s.n_kept, s.latent_ms };
+    release(stream); // first: who has the answer finds the slot free
+    job->report(std::move(done));
 }
 
 } // namespace penelope

@@ -416,7 +416,7 @@ class HttpTest(ModelTest):
         origin = {"Origin": "http://other.example", "Access-Control-Request-Method": "POST"}
         _, headers, _ = self.server.ask("/v1/completions", method="OPTIONS", headers={**origin, "Access-Control-Request-Headers": wanted})
         self.assertEqual(headers["Access-Control-Allow-Headers"], wanted)
-        _, headers, _ = self.server.ask("/v1/completions", method="OPTIONS", headers={**origin, "Access-Control-Request-Headers": "x\x01"})
+        _, headers, _ = self.server.ask("/v1/completions", method="OPTIONS", headers={**origin, "Access-Control-Request-Headers": "x<y>"})
         self.assertIn("x-api-key", headers["Access-Control-Allow-Headers"])
 
     def test_half_a_request_does_not_hold_up_the_end(self):
