@@ -23,12 +23,13 @@ RequestError too_late() {
 } // namespace
 
 Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
-               std::atomic<int> & n_computing)
+               std::atomic<int> & n_computing, FindWork find_work)
     : engine_(std::move(engine)), session_(engine_, session_options(options)),
       context_(session_.context()), facts_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
                                             [this] { engine_->fail_not_finite(); } },
       loose_(options.loose), reads_singly_(!loose_ && engine_->rounds_by_place()), metrics_(metrics),
-      n_computing_(n_computing), slots_(static_cast<size_t>(session_.options().n_streams)), kept_(slots_.size()) {
+      n_computing_(n_computing), find_work_(std::move(find_work)),
+      slots_(static_cast<size_t>(session_.options().n_streams)), kept_(slots_.size()) {
     thread_ = std::thread([this] { loop(); });
 }
 
@@ -67,6 +68,21 @@ int Worker::holds(const Tokens & prompt) const {
     return most;
 }
 
+bool Worker::give_waiting(Worker & other) {
+    Task task;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (waiting_.empty()) {
+            return false;
+        }
+        task = std::move(waiting_.front());
+        waiting_.pop_front();
+    }
+    const std::lock_guard<std::mutex> lock(other.mutex_);
+    other.waiting_.push_back(std::move(task));
+    return true;
+}
+
 int Worker::n_kept_of(const Tokens & kept, const Tokens & prompt) const {
     return loose_ ? n_worth_keeping(kept, prompt, options().bucket) : n_safely_kept(kept, prompt, context_.options());
 }
@@ -95,8 +111,14 @@ void Worker::stop() {
     }
 }
 
+void Worker::find_work() {
+    while (load() < int(slots_.size()) && find_work_(*this)) {
+    }
+}
+
 // False when the worker is to end.
 bool Worker::wait_for_work() {
+    find_work();
     std::unique_lock<std::mutex> lock(mutex_);
     if (n_busy_ == 0 && waiting_.empty()) {
         idle_.notify_all();

@@ -8,6 +8,7 @@
 #include "serve/job.h"
 #include "serve/metrics.h"
 
+#include <functional>
 #include <list>
 #include <thread>
 
@@ -23,9 +24,13 @@ struct WorkerOptions {
 
 class Worker {
   public:
-    // n_computing: how many workers that share the threads are at work.
+    // Gives a worker with a free slot an answer that waits for another worker; false: none waits.
+    using FindWork = std::function<bool(Worker & idle)>;
+
+    // n_computing: how many workers that share the threads are at work. find_work is called by the worker's thread,
+    // which begins here.
     Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
-           std::atomic<int> & n_computing);
+           std::atomic<int> & n_computing, FindWork find_work);
     ~Worker(); // stop()
 
     const Engine &         engine() const { return *engine_; }
@@ -38,6 +43,8 @@ class Worker {
     // Answers that run or wait for a slot, and tokens of a prompt's beginning that a free slot holds.
     int load() const;
     int holds(const Tokens & prompt) const;
+    // Moves the answer that waits longest; false: none waits.
+    bool give_waiting(Worker & other);
 
     void close();                                   // takes no more jobs
     bool wait_idle(std::chrono::milliseconds time); // true: nothing runs or waits
@@ -66,6 +73,7 @@ class Worker {
     using Streams = std::vector<int>;
 
     void loop();
+    void find_work();
     bool wait_for_work();
     bool drop_if_gone(int stream);
     void drop_gone();
@@ -103,6 +111,7 @@ class Worker {
     bool                          reads_singly_; // prompts would round each other differently
     Metrics &                     metrics_;
     std::atomic<int> &            n_computing_;
+    FindWork                      find_work_;
     std::vector<Slot>             slots_;
 
     mutable std::mutex      mutex_; // of what follows

@@ -24,13 +24,42 @@ WorkerPool::WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions &
     : n_queue_(options.n_queue) {
     const SessionOptions & all = options.worker.session;
     const int              n   = worker_count(*engine, all);
-    for (int i = 0; i < n; i++) {
-        WorkerOptions part     = options.worker;
-        part.session.n_streams = all.n_streams / n + (i < all.n_streams % n);
-        workers_.push_back(std::make_unique<Worker>(engine, part, metrics, n_computing_));
+    try {
+        const std::lock_guard<std::mutex> lock(mutex_); // a worker looks for work at others as soon as it is there
+        for (int i = 0; i < n; i++) {
+            WorkerOptions part     = options.worker;
+            part.session.n_streams = all.n_streams / n + (i < all.n_streams % n);
+            workers_.push_back(std::make_unique<Worker>(engine, part, metrics, n_computing_,
+                                                        [this](Worker & idle) { return find_work(idle); }));
+        }
+    } catch (...) {
+        stop();
+        throw;
     }
     options_           = workers_[0]->options();
     options_.n_streams = all.n_streams;
+}
+
+WorkerPool::~WorkerPool() {
+    stop();
+}
+
+int WorkerPool::load() const {
+    int n = 0;
+    for (const auto & worker : workers_) {
+        n += worker->load();
+    }
+    return n;
+}
+
+// From the worker with most to do. An answer goes to a busy worker only when all are; who gets free first takes it.
+bool WorkerPool::find_work(Worker & idle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto busiest = std::max_element(workers_.begin(), workers_.end(), [](const auto & a, const auto & b) {
+        return a->load() - a->options().n_streams < b->load() - b->options().n_streams;
+    });
+    return busiest->get() != &idle && (*busiest)->load() > (*busiest)->options().n_streams &&
+           (*busiest)->give_waiting(idle);
 }
 
 // One with a free slot, among them one that holds most of a prompt, else the one with least to do.
@@ -48,10 +77,7 @@ Worker & WorkerPool::best_for(const Job & job) {
 
 void WorkerPool::submit(const std::shared_ptr<Job> & job) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    int                               n_there = 0;
-    for (const auto & worker : workers_) {
-        n_there += worker->load();
-    }
+    const int                         n_there = load();
     if (n_there + job->n_answers > options_.n_streams + n_queue_) {
         throw RequestError(503,
                            "the queue is full: " + std::to_string(std::max(0, n_there - options_.n_streams)) +
@@ -71,7 +97,11 @@ void WorkerPool::close() {
 }
 
 bool WorkerPool::wait_idle(std::chrono::milliseconds time) {
-    return std::all_of(workers_.begin(), workers_.end(), [&](const auto & worker) { return worker->wait_idle(time); });
+    if (!std::all_of(workers_.begin(), workers_.end(), [&](const auto & worker) { return worker->wait_idle(time); })) {
+        return false;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_); // one that was idle may have taken work from the next
+    return load() == 0;
 }
 
 void WorkerPool::stop() {

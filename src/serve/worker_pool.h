@@ -14,6 +14,7 @@ struct PoolOptions {
 class WorkerPool {
   public:
     WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions & options, Metrics & metrics);
+    ~WorkerPool(); // stop()
 
     const Engine &         engine() const { return workers_[0]->engine(); }
     const SessionOptions & options() const { return options_; } // resolved, of all workers
@@ -30,12 +31,15 @@ class WorkerPool {
 
   private:
     Worker & best_for(const Job & job);
+    bool     find_work(Worker & idle);
+    int      load() const;
 
     int                                  n_queue_;
     std::atomic<int>                     n_computing_{ 0 };
     std::vector<std::unique_ptr<Worker>> workers_;
     SessionOptions                       options_;
-    std::mutex                           mutex_; // of the choice: two jobs must not take the same room
+    // Of the choice: two jobs must not take the same room, and none be counted while it moves.
+    mutable std::mutex mutex_;
 };
 
 } // namespace penelope

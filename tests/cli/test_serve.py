@@ -247,6 +247,24 @@ class LimitsTest(ModelTest):
         self.assertEqual(len(answer["choices"]), 5)
         self.assertEqual(server.ask("/v1/completions", {"prompt": "a b c", "max_tokens": 4, "n": 6})[0], 503)
 
+    def test_an_answer_waits_for_any_slot(self):
+        # A small model has a worker for each thread, here with a slot each.
+        server = self.endless("--slots", 2, "-t", 2)
+        kept, left = (server.stream("/v1/completions", self.LONG) for _ in range(2))
+        next(kept), next(left)
+        found = []
+        waiting = [threading.Thread(target=lambda: found.append(
+            server.ask("/v1/completions", {"prompt": "a b c", "max_tokens": 4})[0])) for _ in range(2)]
+        for thread in waiting:
+            thread.start()
+        server.wait_metric("requests_waiting", lambda n: n == 2)
+        left.close()
+        for thread in waiting:
+            thread.join(60)
+        self.assertEqual(found, [200, 200])
+        self.assertEqual(server.metric("slots_busy"), 1)
+        kept.close()
+
     def test_ctrl_c_lets_answers_finish(self):
         server = self.endless()
         events = server.stream("/v1/completions", {**self.LONG, "max_tokens": 800})
