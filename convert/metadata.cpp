@@ -101,20 +101,19 @@ void set_if(GgufWriter & writer, const char * key, const std::string & value) {
     }
 }
 
-// "organization/name" entries as PREFIX.count, PREFIX.0.name, PREFIX.0.organization, PREFIX.0.repo_url.
-void write_sources(GgufWriter & writer, const std::string & prefix, const std::string & url,
-                   const std::vector<std::string> & sources) {
+// "organization/name" entries: their number, and name, organization and repo_url of each under the key of its index.
+void write_sources(GgufWriter & writer, const char * count_key, std::string (*key)(int, std::string_view),
+                   const std::string & url, const std::vector<std::string> & sources) {
     if (sources.empty()) {
         return;
     }
-    writer.set_u32(prefix + ".count", uint32_t(sources.size()));
+    writer.set_u32(count_key, uint32_t(sources.size()));
     for (size_t i = 0; i < sources.size(); i++) {
-        const std::string item  = prefix + "." + std::to_string(i);
-        const size_t      slash = sources[i].find('/');
-        writer.set_str(item + ".name", slash == std::string::npos ? sources[i] : sources[i].substr(slash + 1));
+        const size_t slash = sources[i].find('/');
+        writer.set_str(key(int(i), "name"), slash == std::string::npos ? sources[i] : sources[i].substr(slash + 1));
         if (slash != std::string::npos && sources[i].find('/', slash + 1) == std::string::npos) {
-            writer.set_str(item + ".organization", sources[i].substr(0, slash));
-            writer.set_str(item + ".repo_url", url + sources[i]);
+            writer.set_str(key(int(i), "organization"), sources[i].substr(0, slash));
+            writer.set_str(key(int(i), "repo_url"), url + sources[i]);
         }
     }
 }
@@ -180,8 +179,10 @@ void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const st
     set_if(writer, keys::general_license, metadata.license);
     set_if(writer, keys::general_license_name, metadata.license_name);
     set_if(writer, keys::general_license_link, metadata.license_link);
-    write_sources(writer, "general.base_model", "https://huggingface.co/", metadata.base_models);
-    write_sources(writer, "general.dataset", "https://huggingface.co/datasets/", metadata.datasets);
+    write_sources(writer, keys::general_base_model_count, keys::general_base_model, "https://huggingface.co/",
+                  metadata.base_models);
+    write_sources(writer, keys::general_dataset_count, keys::general_dataset, "https://huggingface.co/datasets/",
+                  metadata.datasets);
     if (!metadata.tags.empty()) {
         writer.set_str_array(keys::general_tags, metadata.tags);
     }

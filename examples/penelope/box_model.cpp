@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "latent/sidecar.h"
 
@@ -33,9 +34,9 @@ enum class FileKind { base, sidecar, other };
 FileKind kind_of(const fs::path & path) {
     try {
         const GgufReader file = GgufReader::open(path.string());
-        return is_sidecar(file)                                             ? FileKind::sidecar
-               : file.find_str("general.type").value_or("model") == "model" ? FileKind::base
-                                                                            : FileKind::other;
+        return is_sidecar(file)                                                 ? FileKind::sidecar
+               : file.find_str(keys::general_type).value_or("model") == "model" ? FileKind::base
+                                                                                : FileKind::other;
     } catch (const Error & error) {
         log_debug(error.message());
         return FileKind::other;

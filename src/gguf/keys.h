@@ -133,4 +133,8 @@ inline constexpr const char * penelope_base_by_importance    = "penelope.base.by
 inline constexpr const char * penelope_train_config          = "penelope.train.config";       // str, JSON
 inline constexpr const char * penelope_eval_results          = "penelope.eval.results";       // str, JSON
 
+// Checkpoints of a training run.
+inline constexpr const char * checkpoint_state    = "penelope.checkpoint.state";    // str, JSON
+inline constexpr const char * checkpoint_settings = "penelope.checkpoint.settings"; // str, JSON
+
 } // namespace penelope::keys

@@ -68,7 +68,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     const LayerSplit split = options.split.empty() ? LayerSplit::none(find_device(options.device))
                                                    : split_layers(options.split, list_devices(), layer_sizes(*base));
     auto             impl  = std::make_unique<Impl>(split, options.repack, options.maps);
-    impl->name             = base->find_str("general.name").value_or("");
+    impl->name             = base->find_str(keys::general_name).value_or("");
     if (impl->name.empty()) {
         impl->name = std::filesystem::path(options.base).stem().string();
     }

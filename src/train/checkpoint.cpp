@@ -15,9 +15,7 @@ namespace penelope {
 
 namespace {
 
-constexpr const char * kFileType    = "penelope-checkpoint";
-constexpr const char * kStateKey    = "penelope.checkpoint.state";    // str, JSON
-constexpr const char * kSettingsKey = "penelope.checkpoint.settings"; // str, JSON
+constexpr const char * kFileType = "penelope-checkpoint";
 
 constexpr const char * kSumsTensor = "checkpoint.sha256"; // [64, 1 + buffers], a row of hexadecimal digits each
 constexpr size_t       kSumLength  = 64;
@@ -116,8 +114,8 @@ RunState parse_state(const std::string & text, const std::string & path) {
 }
 
 RunState read_state(const GgufReader & file) {
-    const std::string counts   = file.get_str(kStateKey);
-    const std::string settings = file.get_str(kSettingsKey);
+    const std::string counts   = file.get_str(keys::checkpoint_state);
+    const std::string settings = file.get_str(keys::checkpoint_settings);
     check_sum(file, sums_of(file), 0, sum_of_texts(counts, settings), "the state of the run");
     RunState state = parse_state(counts, file.path());
     state.settings = settings;
@@ -139,8 +137,8 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
     const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
     GgufWriter                writer(path, true);
     writer.set_str(keys::general_type, kFileType);
-    writer.set_str(kStateKey, counts);
-    writer.set_str(kSettingsKey, state.settings);
+    writer.set_str(keys::checkpoint_state, counts);
+    writer.set_str(keys::checkpoint_settings, state.settings);
     for (const Buffer & buffer : buffers) {
         writer.add_tensor(buffer.name, GGML_TYPE_F32, { optimizer.n_flat(buffer.group) });
     }

@@ -8,21 +8,9 @@ namespace penelope::fuzz {
 namespace {
 
 const Directories & adapters() {
-    static const Directories made = [] {
-        Directories all{ {},
-                         { "penelope_config.json", "penelope.safetensors", "lora/adapter_config.json",
-                           "lora/adapter_model.safetensors" } };
-        for (const std::string & sidecar : tiny_sidecars()) {
-            ExportOptions options;
-            options.as        = "penelope";
-            options.in_path   = sidecar;
-            options.base_path = tiny_backbone();
-            options.out_path  = sidecar + ".dir";
-            export_sidecar(options);
-            all.paths.push_back(options.out_path);
-        }
-        return all;
-    }();
+    static const Directories made{ exported(tiny_sidecars(), "penelope", tiny_backbone()),
+                                   { "penelope_config.json", "penelope.safetensors", "lora/adapter_config.json",
+                                     "lora/adapter_model.safetensors" } };
     return made;
 }
 

@@ -9,18 +9,8 @@ namespace {
 
 // The tiny backbones, as they would come from elsewhere.
 const Directories & checkpoints() {
-    static const Directories made = [] {
-        Directories all{ {}, { "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json" } };
-        for (const std::string & backbone : tiny_backbones()) {
-            ExportOptions options;
-            options.as       = "hf";
-            options.in_path  = backbone;
-            options.out_path = backbone + ".hf";
-            export_sidecar(options);
-            all.paths.push_back(options.out_path);
-        }
-        return all;
-    }();
+    static const Directories made{ exported(tiny_backbones(), "hf"),
+                                   { "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json" } };
     return made;
 }
 

@@ -158,6 +158,21 @@ std::vector<std::string> tiny_sidecars() {
     return paths;
 }
 
+std::vector<std::string> exported(const std::vector<std::string> & files, const std::string & as,
+                                  const std::string & base) {
+    std::vector<std::string> directories;
+    for (const std::string & file : files) {
+        ExportOptions options;
+        options.as        = as;
+        options.in_path   = file;
+        options.base_path = base;
+        options.out_path  = file + "." + as;
+        export_sidecar(options);
+        directories.push_back(options.out_path);
+    }
+    return directories;
+}
+
 void compute_a_token(const LoadOptions & load) {
     SessionOptions options;
     options.n_ctx     = 48;

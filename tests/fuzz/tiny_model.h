@@ -18,6 +18,10 @@ std::string tiny_lora();
 std::vector<std::string> tiny_backbones();
 std::vector<std::string> tiny_sidecars();
 
+// Each of these files through `export --as` a kind of directory; the paths of those.
+std::vector<std::string> exported(const std::vector<std::string> & files, const std::string & as,
+                                  const std::string & base = "");
+
 void compute_a_token(const LoadOptions & load);
 
 // What the program does with a file beside running it: `info`, and `quantize` to any other type.
