@@ -134,7 +134,7 @@ class JobStream {
     }
     bool complete() const { return outcome.answers.size() == size_t(job_->n_answers); }
 
-    Outcome outcome;
+    JobOutcome outcome;
 
   private:
     Service &            service_;

@@ -45,7 +45,7 @@ std::string sse(const std::string & event, const OrderedJson & data) {
     return "event: " + event + "\n" + sse(data);
 }
 
-OrderedJson usage_json(const Outcome & outcome) {
+OrderedJson usage_json(const JobOutcome & outcome) {
     int64_t n_prompt = 0, n_kept = 0, n_written = 0, n_steps = 0, n_reasoning = 0;
     for (const auto & [index, done] : outcome.answers) {
         n_prompt = done.answer.n_prompt; // counted once, however many answers

@@ -11,7 +11,7 @@ namespace penelope {
 using TokenLogprobs = std::vector<std::vector<TokenLogprob>>; // for each token: itself, then the best ones
 
 // All that came of a job.
-struct Outcome {
+struct JobOutcome {
     std::vector<TraceStep>   steps;
     std::map<int, DoneEvent> answers; // by index
 };
@@ -31,14 +31,14 @@ class Reply {
 
     const Ask & ask() const { return facts_.ask; }
 
-    virtual OrderedJson whole(const Outcome & outcome) = 0;
+    virtual OrderedJson whole(const JobOutcome & outcome) = 0;
 
     // Parts of an event stream; "" for nothing.
     virtual std::string started() { return ""; }
     virtual std::string on(const LatentEvent & /*event*/) { return ""; }
-    virtual std::string on(const TextEvent & event)    = 0;
-    virtual std::string on(const DoneEvent & event)    = 0;
-    virtual std::string ended(const Outcome & outcome) = 0;
+    virtual std::string on(const TextEvent & event)       = 0;
+    virtual std::string on(const DoneEvent & event)       = 0;
+    virtual std::string ended(const JobOutcome & outcome) = 0;
     virtual std::string failed(const RequestError & error);
 
     virtual OrderedJson error(const RequestError & error) const { return openai_error(error); }
@@ -53,7 +53,7 @@ ReplyFacts make_facts(const Service & service, Ask ask, const char * id_prefix);
 // Parts that several kinds share.
 std::string sse(const OrderedJson & data);
 std::string sse(const std::string & event, const OrderedJson & data);
-OrderedJson usage_json(const Outcome & outcome);
+OrderedJson usage_json(const JobOutcome & outcome);
 OrderedJson timings_json(const DoneEvent & done);
 // [{"token", "logprob", "bytes", "top_logprobs": [...]}], as newer APIs of OpenAI have them.
 OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens);

@@ -28,7 +28,7 @@ OrderedJson MessagesReply::message() const {
              { "usage", { { "input_tokens", ask().job->prompt.size() }, { "output_tokens", 0 } } } };
 }
 
-OrderedJson MessagesReply::whole(const Outcome & outcome) {
+OrderedJson MessagesReply::whole(const JobOutcome & outcome) {
     const DoneEvent & done = outcome.answers.begin()->second;
     OrderedJson       body = message();
     std::string       words;
@@ -119,7 +119,7 @@ std::string MessagesReply::on(const DoneEvent & event) {
                      { "cache_read_input_tokens", event.n_kept } } } });
 }
 
-std::string MessagesReply::ended(const Outcome &) {
+std::string MessagesReply::ended(const JobOutcome &) {
     return sse("message_stop", { { "type", "message_stop" } });
 }
 

@@ -9,12 +9,12 @@ class MessagesReply : public Reply {
   public:
     using Reply::Reply;
 
-    OrderedJson whole(const Outcome & outcome) override;
+    OrderedJson whole(const JobOutcome & outcome) override;
     std::string started() override;
     std::string on(const LatentEvent & event) override;
     std::string on(const TextEvent & event) override;
     std::string on(const DoneEvent & event) override;
-    std::string ended(const Outcome & outcome) override;
+    std::string ended(const JobOutcome & outcome) override;
     std::string failed(const RequestError & error) override;
     OrderedJson error(const RequestError & problem) const override { return anthropic_error(problem); }
 

@@ -32,7 +32,7 @@ OrderedJson OpenAiReply::logprobs_json(const TokenLogprobs & tokens, size_t offs
     return out;
 }
 
-OrderedJson OpenAiReply::whole(const Outcome & outcome) {
+OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
     OrderedJson body = head(chat() ? "chat.completion" : "text_completion");
     std::string words;
     for (const TraceStep & step : outcome.steps) {
@@ -134,14 +134,14 @@ std::string OpenAiReply::on(const DoneEvent & event) {
     last["seed"]    = ask().job->generate.sampling.seed;
     last["usage"]   = OrderedJson(nullptr);
     if (!ask().include_usage) {
-        Outcome one;
+        JobOutcome one;
         one.answers.emplace(event.index, event);
         last["usage"] = usage_json(one);
     }
     return sse(last);
 }
 
-std::string OpenAiReply::ended(const Outcome & outcome) {
+std::string OpenAiReply::ended(const JobOutcome & outcome) {
     std::string out;
     if (ask().include_usage) {
         OrderedJson body = head(chat() ? "chat.completion.chunk" : "text_completion");

@@ -12,12 +12,12 @@ class OpenAiReply : public Reply {
   public:
     OpenAiReply(ReplyFacts facts, OpenAiKind kind) : Reply(std::move(facts)), kind_(kind) {}
 
-    OrderedJson whole(const Outcome & outcome) override;
+    OrderedJson whole(const JobOutcome & outcome) override;
     std::string started() override;
     std::string on(const LatentEvent & event) override;
     std::string on(const TextEvent & event) override;
     std::string on(const DoneEvent & event) override;
-    std::string ended(const Outcome & outcome) override;
+    std::string ended(const JobOutcome & outcome) override;
 
   private:
     OrderedJson head(const char * object) const;

@@ -56,7 +56,7 @@ OrderedJson ResponsesReply::reasoning(const std::string & text) const {
              { "content", std::move(content) } };
 }
 
-OrderedJson ResponsesReply::whole(const Outcome & outcome) {
+OrderedJson ResponsesReply::whole(const JobOutcome & outcome) {
     const DoneEvent & done = outcome.answers.begin()->second;
     const bool        cut  = done.answer.finish_reason == FinishReason::length;
     OrderedJson       body = response(cut ? "incomplete" : "completed");
@@ -171,8 +171,8 @@ std::string ResponsesReply::on(const DoneEvent & done) {
     return out;
 }
 
-std::string ResponsesReply::ended(const Outcome & outcome) {
-    Outcome answers; // the stream told of no latent steps
+std::string ResponsesReply::ended(const JobOutcome & outcome) {
+    JobOutcome answers; // the stream told of no latent steps
     answers.answers        = outcome.answers;
     const OrderedJson body = whole(answers);
     return event(body["status"] == "completed" ? "response.completed" : "response.incomplete",

@@ -10,11 +10,11 @@ class ResponsesReply : public Reply {
     explicit ResponsesReply(ReplyFacts facts)
         : Reply(std::move(facts)), message_id_(random_id("msg_")), reasoning_id_(random_id("rs_")) {}
 
-    OrderedJson whole(const Outcome & outcome) override;
+    OrderedJson whole(const JobOutcome & outcome) override;
     std::string started() override;
     std::string on(const TextEvent & event) override;
     std::string on(const DoneEvent & event) override;
-    std::string ended(const Outcome & outcome) override;
+    std::string ended(const JobOutcome & outcome) override;
     std::string failed(const RequestError & error) override;
 
   private:

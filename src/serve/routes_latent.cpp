@@ -10,7 +10,7 @@ class TraceReply : public Reply {
   public:
     using Reply::Reply;
 
-    OrderedJson whole(const Outcome & outcome) override {
+    OrderedJson whole(const JobOutcome & outcome) override {
         OrderedJson steps = OrderedJson::array();
         for (const TraceStep & step : outcome.steps) {
             steps.push_back(trace_json(step));
@@ -23,7 +23,7 @@ class TraceReply : public Reply {
     std::string on(const LatentEvent & event) override { return sse(trace_json(event.step)); }
     std::string on(const TextEvent &) override { return ""; }
     std::string on(const DoneEvent &) override { return ""; }
-    std::string ended(const Outcome &) override { return "data: [DONE]\n\n"; }
+    std::string ended(const JobOutcome &) override { return "data: [DONE]\n\n"; }
 };
 
 void answer_trace(Service & service, const httplib::Request & request, httplib::Response & response) {
