@@ -260,9 +260,15 @@ void Worker::fail(int stream, const RequestError & error) {
     } catch (const Error &) {           // the device is gone, as every further request will say
     }
     const std::shared_ptr<Job> job = slot(stream).task.job;
-    release(stream);
-    job->report(FailedEvent{ error });
+    end(stream, FailedEvent{ error });
     job->cancel(); // its other answers are of no use
+}
+
+// The slot first: who has the last event finds it free.
+void Worker::end(int stream, JobEvent last) {
+    const std::shared_ptr<Job> job = slot(stream).task.job;
+    release(stream);
+    job->report(std::move(last));
 }
 
 void Worker::release(int stream) {

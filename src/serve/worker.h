@@ -43,7 +43,7 @@ class Worker {
     // Answers that run or wait for a slot, and tokens of a prompt's beginning that a free slot holds.
     int load() const;
     int holds(const Tokens & prompt) const;
-    // Moves the answer that waits longest; false: none waits.
+    // Moves the answer that waits longest to the worker whose thread calls this; false: none waits.
     bool give_waiting(Worker & other);
 
     void close();                                   // takes no more jobs
@@ -92,6 +92,7 @@ class Worker {
     void finish(int stream);
     void fail(int stream, const RequestError & error);
     void fail_all(const RequestError & error);
+    void end(int stream, JobEvent last);
     void release(int stream);
 
     // Does work for these streams; an error of it fails them all. The time goes to each. False after an error.

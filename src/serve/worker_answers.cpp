@@ -57,8 +57,7 @@ void Worker::think_round() {
             if (s.task.job->answers) {
                 answering.push_back(stream);
             } else {
-                s.task.job->report(DoneEvent{ s.task.index, blank_answer(*s.task.job), s.n_kept, s.latent_ms });
-                release(stream);
+                end(stream, DoneEvent{ s.task.index, blank_answer(*s.task.job), s.n_kept, s.latent_ms });
             }
         }
         Filled filled;
@@ -160,10 +159,7 @@ void Worker::finish(int stream) {
         context_.cache().keep(stream, int(s.cached.size()), Hold::tip);
     }
     metrics_.answers++;
-    const std::shared_ptr<Job> job = s.task.job;
-    DoneEvent                  done{ s.task.index, std::move(answer), s.n_kept, s.latent_ms };
-    release(stream); // first: who has the answer finds the slot free
-    job->report(std::move(done));
+    end(stream, DoneEvent{ s.task.index, std::move(answer), s.n_kept, s.latent_ms });
 }
 
 } // namespace penelope

@@ -13,6 +13,7 @@
 
 using namespace penelope;
 using test::GoldenCheckpoint;
+using test::n_entries;
 using test::read_bytes;
 using test::says;
 namespace fs = std::filesystem;
@@ -175,5 +176,5 @@ TEST_CASE("a disk that is full leaves nothing behind") {
     setrlimit(RLIMIT_FSIZE, &old);
     std::signal(SIGXFSZ, handler);
     CHECK(says(message, "io: "));
-    CHECK(std::distance(fs::directory_iterator(model.dir().path()), {}) == 1);
+    CHECK(n_entries(model.dir().path()) == 1);
 }
