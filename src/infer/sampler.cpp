@@ -52,54 +52,75 @@ const float * Sampler::penalized(const float * logits, int n_vocab) {
     return changed_.data();
 }
 
+// The first place, best candidate first, at which the weights up to it reach `target`; the last one where they never
+// do. The better candidates then stand in front of it, in any order: finding one place needs no sort. It is mostly near
+// the front, so the first looks are short.
+size_t Sampler::place_reaching(double target) {
+    size_t begin = 0, end = candidates_.size();
+    for (size_t step = 64; end - begin > 1; step = std::min(32 * step, candidates_.size())) {
+        const size_t middle = begin + std::min(step, (end - begin) / 2);
+        const auto   at     = [&](size_t place) { return candidates_.begin() + ptrdiff_t(place); };
+        std::nth_element(at(begin), at(middle), at(end), Better());
+        double sum = 0.0;
+        for (size_t i = begin; i < middle; i++) {
+            sum += candidates_[i].weight;
+        }
+        if (sum >= target) {
+            end = middle;
+        } else {
+            target -= sum;
+            begin = middle;
+        }
+    }
+    return begin;
+}
+
 int32_t Sampler::sample(const float * logits, int n_vocab) {
     logits = penalized(logits, n_vocab);
     if (options_.temperature == 0.0f) {
         return int32_t(std::max_element(logits, logits + n_vocab) - logits);
     }
+    float best = -INFINITY;
     candidates_.clear();
     for (int32_t id = 0; id < n_vocab; id++) {
         if (logits[id] > -INFINITY) {
-            candidates_.push_back({ logits[id], id });
+            candidates_.push_back({ logits[id], id, 0.0 });
+            best = std::max(best, logits[id]);
         }
     }
-    size_t n = candidates_.size();
-    if (options_.top_k > 0 && size_t(options_.top_k) < n) {
-        n = size_t(options_.top_k);
+    if (options_.top_k > 0 && size_t(options_.top_k) < candidates_.size()) {
+        constexpr int kFew = 256; // a heap of so few finds them in one pass
+        const auto    end  = candidates_.begin() + options_.top_k;
+        if (options_.top_k <= kFew) {
+            std::partial_sort(candidates_.begin(), end, candidates_.end(), Better());
+        } else {
+            std::nth_element(candidates_.begin(), end, candidates_.end(), Better());
+        }
+        candidates_.resize(size_t(options_.top_k));
     }
-    // Ties are broken by id so that the draw does not depend on how the sort moves equals.
-    const auto better = [](const auto & a, const auto & b) {
-        return a.first != b.first ? a.first > b.first : a.second < b.second;
-    };
-    std::partial_sort(candidates_.begin(), candidates_.begin() + ptrdiff_t(n), candidates_.end(), better);
 
     // Probabilities at temperature 1 decide what is cut; the temperature shapes what is left.
-    const float         best = candidates_[0].first;
-    std::vector<double> weights(n);
-    double              total = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        weights[i] = std::exp(double(candidates_[i].first - best));
-        total += weights[i];
+    if (options_.top_p < 1.0f || options_.min_p > 0.0f) {
+        double total = 0.0;
+        for (Candidate & one : candidates_) {
+            one.weight = std::exp(double(one.logit - best));
+            total += one.weight;
+        }
+        const auto unlikely = [&](const Candidate & one) { return one.weight < double(options_.min_p); };
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), unlikely), candidates_.end());
+        if (options_.top_p < 1.0f) {
+            candidates_.resize(place_reaching(double(options_.top_p) * total) + 1);
+        }
     }
-    size_t kept = 0;
-    for (double sum = 0.0; kept < n && sum < double(options_.top_p) * total && weights[kept] >= double(options_.min_p);
-         kept++) {
-        sum += weights[kept];
-    }
-    kept = std::max<size_t>(kept, 1);
 
     double left = 0.0;
-    for (size_t i = 0; i < kept; i++) {
-        weights[i] = std::exp(double(candidates_[i].first - best) / double(options_.temperature));
-        left += weights[i];
+    for (Candidate & one : candidates_) {
+        one.weight = std::exp(double(one.logit - best) / double(options_.temperature));
+        left += one.weight;
     }
-    Rng    rng(options_.seed, stream_id("sample", n_drawn_++));
-    double draw = rng.uniform() * left;
-    size_t pick = 0;
-    while (pick + 1 < kept && draw >= weights[pick]) {
-        draw -= weights[pick++];
-    }
-    return candidates_[pick].second;
+    Rng          rng(options_.seed, stream_id("sample", n_drawn_++));
+    const double draw = rng.uniform() * left;
+    return candidates_[place_reaching(std::nextafter(draw, left))].id; // where they exceed the draw
 }
 
 } // namespace penelope

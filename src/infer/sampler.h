@@ -33,13 +33,25 @@ class Sampler {
     void    accept(int32_t token); // it became part of the answer
 
   private:
+    struct Candidate {
+        float   logit;
+        int32_t id;
+        double  weight;
+    };
+    // Ties are broken by id, so that the order does not depend on how equals are moved.
+    struct Better {
+        bool operator()(const Candidate & a, const Candidate & b) const {
+            return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+        }
+    };
+    size_t        place_reaching(double target);
     const float * penalized(const float * logits, int n_vocab);
 
-    SamplingOptions                        options_;
-    std::vector<int32_t>                   said_;
-    std::vector<float>                     changed_;
-    uint64_t                               n_drawn_ = 0;
-    std::vector<std::pair<float, int32_t>> candidates_;
+    SamplingOptions        options_;
+    std::vector<int32_t>   said_;
+    std::vector<float>     changed_;
+    uint64_t               n_drawn_ = 0;
+    std::vector<Candidate> candidates_;
 };
 
 } // namespace penelope
