@@ -172,11 +172,10 @@ size_t Workspace::bytes() const {
 ggml_backend_buffer_t Workspace::reserve(const Backend & backend, size_t part, size_t needed) {
     needed = std::max<size_t>(needed, 1);
     if (bytes(part) < needed) {
-        const size_t       held   = bytes(part);
         const DeviceInfo & device = backend.part(part).device();
-        buffers_[part].reset();
+        buffers_[part].reset(); // what it held counts as available below
         if (device.is_cpu) {
-            require_memory(needed - held, "graph buffer", "use a smaller context, batch or model");
+            require_memory(needed, "graph buffer", "use a smaller context, batch or model");
         }
         buffers_[part].reset(ggml_backend_buft_alloc_buffer(backend.part(part).buffer_type(), needed));
         if (!buffers_[part]) {
