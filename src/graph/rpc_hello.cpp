@@ -22,8 +22,6 @@ namespace penelope {
 
 namespace {
 
-constexpr int kPatienceMs = 5000;
-
 constexpr uint8_t kHello      = 14; // this command keeps its number in all versions
 constexpr size_t  kCapsBytes  = 24; // what the transports can do: nothing but TCP
 constexpr size_t  kReplyBytes = 4 + kCapsBytes;
@@ -33,9 +31,24 @@ constexpr size_t  kReplyBytes = 4 + kCapsBytes;
     throw Error(kind, "RPC server " + endpoint + ": " + why, hint);
 }
 
+// Closes the descriptor, also when a constructor that holds it throws.
+class Descriptor {
+  public:
+    Descriptor() = default;
+    ~Descriptor() {
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    Descriptor(const Descriptor &)             = delete;
+    Descriptor & operator=(const Descriptor &) = delete;
+
+    int fd = -1;
+};
+
 class Connection {
   public:
-    explicit Connection(const std::string & endpoint) : endpoint_(endpoint) {
+    Connection(const std::string & endpoint, int patience_s) : endpoint_(endpoint), patience_s_(patience_s) {
         const size_t colon = endpoint.find(':');
         int          port  = 0;
         if (colon == std::string::npos || colon == 0 ||
@@ -52,8 +65,8 @@ class Connection {
         if (failed != 0) {
             refuse(endpoint, ErrorKind::not_found, gai_strerror(failed), "");
         }
-        fd_                 = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        const int connected = connect(fd_, found->ai_addr, found->ai_addrlen);
+        socket_.fd          = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        const int connected = socket_.fd < 0 ? -1 : connect(socket_.fd, found->ai_addr, found->ai_addrlen);
         const int why       = errno;
         freeaddrinfo(found);
         if (connected != 0 && why != EINPROGRESS) {
@@ -62,18 +75,15 @@ class Connection {
         wait_for(POLLOUT, "cannot be reached");
         int       error = 0;
         socklen_t size  = sizeof(error);
-        getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+        getsockopt(socket_.fd, SOL_SOCKET, SO_ERROR, &error, &size);
         if (error != 0) {
             fail(error);
         }
     }
-    ~Connection() { close(fd_); }
-    Connection(const Connection &)             = delete;
-    Connection & operator=(const Connection &) = delete;
 
     void send(const void * data, size_t n) {
         wait_for(POLLOUT, "does not listen");
-        if (::send(fd_, data, n, MSG_NOSIGNAL) != ssize_t(n)) {
+        if (::send(socket_.fd, data, n, MSG_NOSIGNAL) != ssize_t(n)) {
             not_a_server();
         }
     }
@@ -81,7 +91,7 @@ class Connection {
     void receive(void * data, size_t n) {
         for (size_t got = 0; got < n;) {
             wait_for(POLLIN, "does not answer");
-            const ssize_t part = recv(fd_, static_cast<char *>(data) + got, n - got, 0);
+            const ssize_t part = recv(socket_.fd, static_cast<char *>(data) + got, n - got, 0);
             if (part <= 0) {
                 not_a_server();
             }
@@ -97,29 +107,28 @@ class Connection {
 
   private:
     [[noreturn]] void fail(int error) {
-        close(fd_);
         refuse(endpoint_, ErrorKind::device, std::strerror(error), "start penelope-rpc-server there");
     }
 
     void wait_for(short events, const char * otherwise) {
-        pollfd    waited{ fd_, events, 0 };
-        const int left = kPatienceMs - int(watch_.elapsed_ms());
+        pollfd    waited{ socket_.fd, events, 0 };
+        const int left = 1000 * patience_s_ - int(watch_.elapsed_ms());
         if (poll(&waited, 1, std::max(left, 0)) <= 0) {
-            const int seconds = kPatienceMs / 1000;
-            refuse(endpoint_, ErrorKind::device, std::string(otherwise) + " within " + std::to_string(seconds) + " s",
+            refuse(endpoint_, ErrorKind::device, otherwise + (" within " + std::to_string(patience_s_)) + " s",
                    "a server serves one program at a time");
         }
     }
 
     std::string endpoint_;
+    int         patience_s_;
     Stopwatch   watch_;
-    int         fd_ = -1;
+    Descriptor  socket_;
 };
 
 } // namespace
 
-void check_rpc_server(const std::string & endpoint) {
-    Connection connection(endpoint);
+void check_rpc_server(const std::string & endpoint, int patience_s) {
+    Connection connection(endpoint, patience_s);
 
     // | command | size of what follows, 8 bytes | capabilities |
     std::array<uint8_t, 1 + 8 + kCapsBytes> request{};

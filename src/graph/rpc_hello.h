@@ -7,6 +7,6 @@
 namespace penelope {
 
 // Connects to "HOST:PORT", asks for the version and hangs up. Throws Error, naming the server and what is wrong with it.
-void check_rpc_server(const std::string & endpoint);
+void check_rpc_server(const std::string & endpoint, int patience_s = 5);
 
 } // namespace penelope
