@@ -156,8 +156,9 @@ void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
     context_.count_token_rows(p.ids.size());
     for (const Prompt & prompt : prompts) {
         at(prompt.stream) = { int(prompt.tokens.size()), 0, ahead + built.n_applications, 0 };
-        // Layers below the interval stand after the interface already; decoding an answer moves them on.
-        context_.cache().restore(prompt.stream, 0);
+        // Layers below the interval stand after the interface already. Decoding an answer moves them on, so a second
+        // finish() needs this state. Checkpoints inside the prompt stay: the next turn goes back to them.
+        context_.cache().forget_after(prompt.stream, at(prompt.stream).n_prompt);
         context_.cache().keep(prompt.stream, n_rows_after(prompt.stream), Hold::tip);
     }
 }
@@ -251,7 +252,9 @@ Filled PenelopeSteps::finish(const std::vector<int> & streams) {
     const std::vector<Stretch> last    = stretches(streams, n_inter - 1, 1, Hold::tip);
     FinalGraph &               built   = final_graph(rows, last);
     for (int stream : streams) {
-        context_.cache().restore(stream, n_rows_after(stream));
+        if (at(stream).n_final > 0) { // an answer may have been decoded since
+            context_.cache().restore(stream, n_rows_after(stream));
+        }
     }
     context_.prepare(built);
     built.graph.set(built.from, as<int32_t>(context_.options().swap_memory ? swapped(streams) : streams));

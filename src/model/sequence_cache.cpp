@@ -172,11 +172,15 @@ void SequenceCache::keep(int stream, int place, Hold hold) {
     exchange(stream, hold, kept_.back().values, false);
 }
 
+void SequenceCache::forget_after(int stream, int place) {
+    kept_.remove_if([&](const KeptState & one) { return one.stream == stream && one.place > place; });
+}
+
 int SequenceCache::restore(int stream, int place) {
     if (n_recurrent_ == 0) {
         return place;
     }
-    kept_.remove_if([&](const KeptState & one) { return one.stream == stream && one.place > place; });
+    forget_after(stream, place);
     KeptState * newest = nullptr;
     for (KeptState & one : kept_) {
         if (one.stream == stream && (!newest || one.place >= newest->place)) {

@@ -27,9 +27,11 @@ class SequenceCache : public SequenceState {
     // Going back to an earlier place of a sequence. Keys and values can at any place; a recurrent layer only where its state was
     // put aside: keep() does so for what the sequence left up to `place`, where `hold` stands. restore() goes back to the newest place
     // at or before `place` that can be gone back to and returns it (0: the beginning); what lies behind `place` is forgotten.
+    // forget_after() only forgets: the state of the sequence stays where it is.
     bool is_recurrent() const { return n_recurrent_ > 0; } // some layer is
     void keep(int stream, int place, Hold hold);
     int  restore(int stream, int place);
+    void forget_after(int stream, int place);
 
     // Forgets everything, or one sequence, NaN included: for a request that failed half-way.
     void clear();

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 import unittest
@@ -165,6 +166,37 @@ class HybridServiceTest(unittest.TestCase):
                 served = server.good("/v1/completions", {"prompt": prompt, "max_tokens": 12})["choices"][0]["tokens"]
                 alone = json.loads(run("run", "-m", base, "-p", prompt, "-n", 12, "--kv-type", "f32", "--json").stdout)["tokens"]
                 self.assertEqual(served, alone, prompt)
+
+    def test_latent_steps_leave_a_conversation_what_was_read_of_it(self):
+        """Qwen3.5's template drops thoughts from the history, so each turn goes back to where the prompt before it ended."""
+        with tempfile.TemporaryDirectory(prefix="penelope-cli-") as name:
+            folder, case = Path(name), GOLDEN / "qwen35"
+            shutil.copytree(case / "model", folder / "model")
+            for file in ("tokenizer.json", "tokenizer_config.json"):
+                path = folder / "model" / file
+                path.write_text(path.read_text().replace("<|endoftext|>", "<|im_end|>"))
+            (folder / "model" / "chat_template.jinja").write_text(scripted.template())
+            shutil.copytree(case / "penelope", folder / "penelope")
+            config = json.loads((folder / "penelope" / "penelope_config.json").read_text())
+            (folder / "penelope" / "penelope_config.json").write_text(json.dumps({**config, "prompt_template": "{chat}"}))
+            base, sidecar = folder / "base.gguf", folder / "sidecar.gguf"
+            TinyModel.convert(folder / "model", base)
+            TinyModel.convert(folder / "penelope", sidecar, "--base", base, "--lora", case / "lora")
+            said = ["Tom is a impus. Every impus is a wumpus.", "Is Tom a wumpus?", "And Sally?", "Why?"]
+            talks = [[{"role": role, "content": text} for one in said[:n] for role, text in (("user", one), ("assistant", "True"))][:-1]
+                     for n in range(1, len(said) + 1)]
+
+            def kept(*args):
+                with Serve("-m", base, "-c", 512, "--slots", 1, *args) as server:
+                    usage = [server.good("/v1/chat/completions", {"messages": talk, "max_tokens": 4})["usage"] for talk in talks]
+                return [(one["prompt_tokens"], one["prompt_tokens_details"]["cached_tokens"]) for one in usage]
+
+            latent = kept("--sidecar", sidecar, "--insist")
+            self.assertEqual(latent, kept())
+            # All but the beginning of the answer, which has at most as many tokens as bytes.
+            left = {before - n_kept for (before, _), (_, n_kept) in zip(latent, latent[1:])}
+            self.assertEqual(len(left), 1)
+            self.assertLess(left.pop(), len("<|im_start|>assistant\n<think>\n"))
 
 
 if __name__ == "__main__":

@@ -155,11 +155,22 @@ TEST_CASE("a second turn computes its own rows only, and an edited one goes back
 
 TEST_CASE("a prompt that leaves the end of the one before goes back to the place that was said to last") {
     const GoldenCase golden("qwen35");
-    for (const std::string & sidecar : { std::string(), golden.sidecar() }) {
+    // Latent steps in one graph, and one at a time because their number is not known or somebody looks on.
+    enum class Way { plain, one_graph, until_settled, watched };
+    for (const auto & [way, sidecar] :
+         { std::pair(Way::plain, std::string()), std::pair(Way::one_graph, golden.sidecar()),
+           std::pair(Way::until_settled, golden.sidecar()), std::pair(Way::watched, golden.sidecar()),
+           std::pair(Way::one_graph, golden.coconut_sidecar()), std::pair(Way::until_settled, golden.coconut_sidecar()),
+           std::pair(Way::watched, golden.coconut_sidecar()) }) {
+        CAPTURE(int(way));
+        CAPTURE(sidecar);
         const auto      engine = load(golden, sidecar);
         GenerateOptions options;
-        options.n_steps   = sidecar.empty() ? 0 : 2;
-        options.n_predict = 4;
+        options.n_steps              = way == Way::plain ? 0 : way == Way::until_settled ? kAutoSteps : 2;
+        options.settled              = 0.9f;
+        options.n_predict            = 4;
+        const StepCallback   look    = [](const TraceStep &) { return true; };
+        const StepCallback   on_step = way == Way::watched ? look : StepCallback();
         Session              session(engine, f32_session());
         std::vector<int32_t> prompt = golden.prompt_ids(0);
         prompt.insert(prompt.end(), { 31, 32, 33, 34, 35, 36 }); // fewer common rows are not worth keeping
@@ -169,12 +180,12 @@ TEST_CASE("a prompt that leaves the end of the one before goes back to the place
             options.n_lasting =
                 int(prompt.size()) - 3; // the last three are the model's cue, which the history does not have
             const int64_t before = session.context().n_token_rows();
-            const Answer  answer = session.generate(prompt, options);
+            const Answer  answer = session.generate(prompt, options, {}, on_step);
             CHECK(session.context().n_token_rows() - before - int64_t(answer.tokens.size() - 1) ==
                   int64_t(prompt.size()) - n_shared);
             GenerateOptions whole = options;
             whole.n_lasting       = 0;
-            CHECK(answer.tokens == Session(engine, f32_session()).generate(prompt, whole).tokens);
+            CHECK(answer.tokens == Session(engine, f32_session()).generate(prompt, whole, {}, on_step).tokens);
             prompt.resize(prompt.size() - 3);
             prompt.insert(prompt.end(), { 21 + turn, 22, 23, 40, 41, 42 });
         }

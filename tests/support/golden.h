@@ -52,7 +52,7 @@ class GoldenCase {
     std::string backbone() const;
     std::string lora() const;
     std::string sidecar() const;
-    // Only "last" has these: Coconut and CODI on the same backbone and LoRA.
+    // Coconut and CODI on the same backbone and LoRA. "last" has both, "qwen35" Coconut.
     std::string coconut_sidecar() const;
     std::string codi_sidecar() const;
 
