@@ -15,7 +15,8 @@
  *     penelope_model_free(model);
  *
  * Threads: a model is read-only after loading; any number of threads may create and use sessions on it. A session
- * belongs to one thread at a time; only penelope_session_cancel() may be called on it from elsewhere while it works.
+ * belongs to one thread at a time; only penelope_session_cancel() and penelope_session_reset_cancel() may be called on
+ * it from elsewhere while it works.
  *
  * Ownership: what a function hands out through a `**` parameter is freed by the matching _free function; _free(NULL)
  * does nothing. Sessions keep alive what they need of their model, so the two may be freed in either order. Strings and
@@ -142,9 +143,16 @@ PENELOPE_API void            penelope_session_free(penelope_session * session);
 /* Forgets everything seen so far. */
 PENELOPE_API penelope_status penelope_session_clear(penelope_session * session);
 
-/* Makes the running penelope_generate() end soon with PENELOPE_FINISH_CANCELLED. May be called from any thread and from
- * a signal handler; without a running call it does nothing. */
+/* Makes the running penelope_generate() end soon with PENELOPE_FINISH_CANCELLED, or the running penelope_trace() with
+ * PENELOPE_ERROR_CANCELLED. May be called at any moment, from any thread and from a signal handler.
+ *
+ * A cancel is never lost: it stays pending until one call has ended because of it. Where no call runs, or the running
+ * one is already complete, it ends the next call at once. */
 PENELOPE_API void penelope_session_cancel(penelope_session * session);
+
+/* Drops a pending cancel. To start a call that an earlier cancel must not end, e.g. one meant for the answer before,
+ * call this first. From any thread and from a signal handler. */
+PENELOPE_API void penelope_session_reset_cancel(penelope_session * session);
 
 /* ---- generation ---- */
 

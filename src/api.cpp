@@ -282,6 +282,12 @@ void penelope_session_cancel(penelope_session * session) {
     }
 }
 
+void penelope_session_reset_cancel(penelope_session * session) {
+    if (session != nullptr) {
+        session->session->reset_cancel();
+    }
+}
+
 penelope_generate_params penelope_generate_default_params(void) {
     const penelope::SamplingOptions sampling;
 

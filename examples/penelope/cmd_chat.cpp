@@ -128,6 +128,9 @@ void Chat::reply(const std::optional<Answer> & earlier) {
         }
     };
     try {
+        if (terminal_.in_is_tty()) {
+            session_.reset_cancel(); // of a press that came when the answer before was already complete
+        }
         const InterruptWatch watch = watch_session(session_);
         StepWatch            steps(terminal_);
         last_ = session_.generate(conversation_.prompt(), generate_, thoughts.before(steps.before(on_token)),

@@ -75,6 +75,41 @@ void share_prompt_ms(std::vector<Answer> & answers, double ms) {
     }
 }
 
+// A request to cancel and whether the running call has seen it. Whoever sees it ends the call.
+class CancelRequest {
+  public:
+    void set() { requested_ = true; } // also in signal handlers
+    void reset() { requested_ = false; }
+    bool seen() {
+        if (!requested_) {
+            return false;
+        }
+        seen_ = true;
+        return true;
+    }
+
+    // Stands at the beginning of every call that can be cancelled: a request that ended the call ends no other.
+    class Call {
+      public:
+        explicit Call(CancelRequest & request) : request_(request) {}
+        ~Call() {
+            if (request_.seen_.exchange(false)) {
+                request_.reset();
+            }
+        }
+        Call(const Call &)             = delete;
+        Call & operator=(const Call &) = delete;
+
+      private:
+        CancelRequest & request_;
+    };
+
+  private:
+    std::atomic<bool> requested_{ false };
+    std::atomic<bool> seen_{ false };
+    static_assert(std::atomic<bool>::is_always_lock_free);
+};
+
 // Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no numbers.
 class ClearUnlessDone {
   public:
@@ -103,15 +138,15 @@ struct Session::Impl {
         : engine(std::move(loaded)), options(resolve(*engine, wanted)),
           context(engine->backbone(), engine->split().devices, context_options(options)) {
         options.n_threads = context.options().n_threads;
-        context.backend().set_abort([](void * flag) { return static_cast<std::atomic<bool> *>(flag)->load(); },
-                                    &cancelled);
+        context.backend().set_abort([](void * request) { return static_cast<CancelRequest *>(request)->seen(); },
+                                    &cancel);
     }
 
     std::shared_ptr<const Engine> engine;
     SessionOptions                options;
     Context                       context;
     Tokens                        cached; // tokens whose rows stand in stream 0, from its start
-    std::atomic<bool>             cancelled{ false };
+    CancelRequest                 cancel;
 
     Answer              blank_answer(const Method & method, int n_steps, const Tokens & prompt) const;
     ThinkingPlan        plan(const Method & method, const GenerateOptions & wanted) const;
@@ -141,7 +176,10 @@ void Session::clear() {
     impl_->cached.clear();
 }
 void Session::cancel() {
-    impl_->cancelled.store(true);
+    impl_->cancel.set();
+}
+void Session::reset_cancel() {
+    impl_->cancel.reset();
 }
 
 Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tokens & prompt) const {
@@ -158,7 +196,7 @@ std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answe
                                         const ReasoningCallback & on_reasoning) {
     AnswerLoop loop(
         context, engine->tokenizer(), engine->config().n_vocab, [&]() { engine->fail_not_finite(); },
-        [&]() { return cancelled.load(); });
+        [&]() { return cancel.seen(); });
     return loop.run(filled, std::move(blanks), wanted, on_token, on_reasoning);
 }
 
@@ -211,11 +249,11 @@ Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & p
 Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
                          const TokenCallback & on_token, const StepCallback & on_step,
                          const ReasoningCallback & on_reasoning) {
-    const Method &     method = impl_->engine->method(options.method);
-    const ThinkingPlan plan   = impl_->plan(method, options);
+    const CancelRequest::Call call(impl_->cancel);
+    const Method &            method = impl_->engine->method(options.method);
+    const ThinkingPlan        plan   = impl_->plan(method, options);
     check_request(method, impl_->context, { prompt }, plan.n_most);
     check_sampling(options.sampling);
-    impl_->cancelled = false;
 
     const int n_worth = n_worth_keeping(impl_->cached, prompt, impl_->options.bucket);
     Prompt    whole{ prompt, 0, impl_->context.cache().restore(0, n_worth) };
@@ -255,6 +293,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
 
 std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_t>> & prompts,
                                             const GenerateOptions &                   options) {
+    const CancelRequest::Call call(impl_->cancel);
     if (prompts.empty()) {
         return {};
     }
@@ -262,7 +301,6 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     const ThinkingPlan plan   = impl_->plan(method, options);
     check_request(method, impl_->context, prompts, plan.n_most);
     check_sampling(options.sampling);
-    impl_->cancelled = false;
     impl_->cached.clear();
 
     ClearUnlessDone     rows(impl_->context);
@@ -284,6 +322,7 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
 std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                          const std::vector<int> &                  steps,
                                                          const GenerateOptions &                   options) {
+    const CancelRequest::Call call(impl_->cancel);
     if (prompts.empty() || steps.empty()) {
         return {};
     }
@@ -295,7 +334,6 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
         throw Error(ErrorKind::usage, "-K: the steps of a sweep must ascend");
     }
     check_sampling(options.sampling);
-    impl_->cancelled = false;
     impl_->cached.clear();
 
     std::vector<std::vector<Answer>> all;
@@ -316,10 +354,10 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
 }
 
 std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
-    const Method & method = impl_->engine->method("");
-    n_steps               = n_steps < 0 ? method.default_steps() : n_steps;
+    const CancelRequest::Call call(impl_->cancel);
+    const Method &            method = impl_->engine->method("");
+    n_steps                          = n_steps < 0 ? method.default_steps() : n_steps;
     check_request(method, impl_->context, { prompt }, n_steps);
-    impl_->cancelled = false;
     impl_->cached.clear();
     std::vector<DumpTensor> dumped;
     ClearUnlessDone         rows(impl_->context);
@@ -335,6 +373,7 @@ std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n
 }
 
 std::vector<TraceStep> Session::trace(const std::vector<int32_t> & prompt, int n_steps) {
+    const CancelRequest::Call     call(impl_->cancel);
     const std::vector<DumpTensor> states = dump(prompt, n_steps);
     return trace_states(impl_->context, impl_->engine->tokenizer(), states);
 }

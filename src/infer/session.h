@@ -146,8 +146,12 @@ class Session {
     // Forgets the cached timeline.
     void clear();
 
-    // May be called from another thread or a signal handler: the running generate() ends with FinishReason::cancelled.
+    // May be called from another thread or a signal handler. Ends the running call, or the next one where none runs:
+    // with FinishReason::cancelled once there is an answer to return, else with Error(cancelled). A request stays pending
+    // until a call has ended because of it, so none is lost before, between or at the end of calls.
     void cancel();
+    // Drops a pending request, for one that came too late for the call it was meant for.
+    void reset_cancel();
 
   private:
     struct Impl;

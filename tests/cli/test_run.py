@@ -289,6 +289,24 @@ class InterruptTest(ModelTest):
                     self.assertEqual(process.returncode, 128 + number)
                     self.assertEqual((json.loads(out)["status"], json.loads(out)["kind"]), ("error", "cancelled"))
 
+    def test_between_two_groups_of_a_batch(self):
+        """Much of this run is spent between groups: writing answers and tokenizing the next questions."""
+        batch = self.work / "batch.jsonl"
+        n = 20000
+        batch.write_text("".join(json.dumps({"id": i, "question": f"Tom is a {i}"}) + "\n" for i in range(n)))
+        for i in range(12):
+            with self.subTest(i):
+                process = subprocess.Popen([BIN, "run", "-m", self.model.base, "--batch", batch, "-n", "1"], stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, env=clean_environment())
+                self.addCleanup(process.kill)
+                first = process.stdout.readline()
+                time.sleep(0.0031 * i)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 130)
+                self.assertIn(b"interrupted", err)
+                self.assertLess((first + out).count(b"\n"), n)
+
     def test_json_while_it_waits_for_the_prompt(self):
         process = subprocess.Popen([BIN, "run", "-m", self.model.base, "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL, env=clean_environment())

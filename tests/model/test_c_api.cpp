@@ -160,6 +160,83 @@ TEST_CASE("cancelling from another thread ends an answer") {
     penelope_session_cancel(nullptr);
 }
 
+TEST_CASE("a cancel that comes before the call ends it, and no other") {
+    const GoldenCase         golden("last");
+    const SessionPtr         session = open_session(load(golden));
+    const std::string        prompt  = question(golden, 1);
+    penelope_generate_params params  = penelope_generate_default_params();
+    params.n_predict                 = 3;
+    penelope_answer answer;
+    const auto      generate = [&](penelope_token_callback on_token) {
+        REQUIRE(penelope_generate(session.get(), prompt.c_str(), &params, on_token, session.get(), &answer) ==
+                     PENELOPE_OK);
+        return answer.finish;
+    };
+    penelope_session_cancel(session.get());
+    CHECK(generate(nullptr) == PENELOPE_FINISH_CANCELLED);
+    CHECK(answer.n_tokens == 0);
+    CHECK(generate(nullptr) == PENELOPE_FINISH_LENGTH);
+
+    // A call that fails before it computes anything leaves it to the next one.
+    penelope_session_cancel(session.get());
+    CHECK(penelope_generate(session.get(), "", &params, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
+    CHECK(generate(nullptr) == PENELOPE_FINISH_CANCELLED);
+
+    // One that comes with the last token is too late for this answer and ends the next, unless it is dropped.
+    const auto cancel_each = [](const char *, size_t, int32_t, void * user) {
+        penelope_session_cancel(static_cast<penelope_session *>(user));
+        return true;
+    };
+    params.n_predict = 1;
+    CHECK(generate(cancel_each) == PENELOPE_FINISH_LENGTH);
+    CHECK(generate(nullptr) == PENELOPE_FINISH_CANCELLED);
+    CHECK(generate(cancel_each) == PENELOPE_FINISH_LENGTH);
+    penelope_session_reset_cancel(session.get());
+    CHECK(generate(nullptr) == PENELOPE_FINISH_LENGTH);
+    penelope_session_reset_cancel(nullptr);
+
+    const auto count = [](const penelope_trace_step *, void * user) {
+        ++*static_cast<int *>(user);
+        return true;
+    };
+    int n_steps = 0;
+    penelope_session_cancel(session.get());
+    CHECK(penelope_trace(session.get(), prompt.c_str(), nullptr, count, &n_steps) == PENELOPE_ERROR_CANCELLED);
+    CHECK(n_steps == 0);
+    CHECK(penelope_trace(session.get(), prompt.c_str(), nullptr, count, &n_steps) == PENELOPE_OK);
+    CHECK(n_steps > 0);
+}
+
+TEST_CASE("a cancel at any moment ends the call") {
+    const GoldenCase golden("last");
+    const SessionPtr session = open_session(load(golden, false));
+    const auto       slowly  = [](const char *, size_t, int32_t, void *) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return true;
+    };
+    std::string prompt; // takes a while to tokenize
+    while (prompt.size() < 400) {
+        prompt += "Tom is a ";
+    }
+    for (int round = 0; round < 40; round++) {
+        std::atomic<bool> begun{ false };
+        std::thread       canceller([&] {
+            while (!begun) {
+                std::this_thread::yield();
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds(20 * round));
+            penelope_session_cancel(session.get());
+        });
+        begun = true;
+        penelope_answer       answer;
+        const penelope_status status =
+            penelope_generate(session.get(), prompt.c_str(), nullptr, slowly, nullptr, &answer);
+        canceller.join();
+        REQUIRE(status == PENELOPE_OK);
+        CHECK(answer.finish == PENELOPE_FINISH_CANCELLED);
+    }
+}
+
 TEST_CASE("wrong arguments and files are told, never thrown") {
     const GoldenCase golden("last");
     penelope_model * model = reinterpret_cast<penelope_model *>(1);
