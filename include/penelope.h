@@ -89,7 +89,7 @@ typedef struct penelope_lora {
 
 typedef struct penelope_model_params {
     const char *          base_path;    /* backbone GGUF, or a bundle; required */
-    const char *          sidecar_path; /* Penelope or Coconut sidecar GGUF; NULL: none */
+    const char *          sidecar_path; /* Penelope, Coconut or CODI sidecar GGUF; NULL: none */
     const penelope_lora * loras;        /* n_loras adapters, each with its scale */
     size_t                n_loras;
     const char *          device; /* "auto" or a name such as "CPU", "CUDA0" */
@@ -105,7 +105,7 @@ typedef struct penelope_model_info {
     const char * name;   /* strings live as long as the model */
     const char * type;   /* of most weights: "Q8_0" */
     const char * device; /* that holds the weights: "CPU" */
-    const char * method; /* default way to answer: "penelope", "coconut", or "plain" without a sidecar */
+    const char * method; /* default way to answer: "penelope", "coconut", "codi"; "plain" without a sidecar */
     int32_t      n_layers;
     int32_t      n_embd;
     int32_t      n_vocab;
@@ -158,7 +158,7 @@ PENELOPE_API void penelope_session_reset_cancel(penelope_session * session);
 
 typedef struct penelope_generate_params {
     int32_t      n_steps;     /* K, latent steps, 0 to the sidecar's k_max; -1: its default; all else is an error */
-    int32_t      n_predict;   /* new tokens at most; -1: until the context is full */
+    int32_t      n_predict;   /* new tokens at most; -1: until the context is full; less is an error */
     const char * method;      /* NULL: the model's default; "cot" answers visibly with the sidecar's LoRA only */
     bool         raw;         /* true: the prompt as it is, without the sidecar's template */
     float        temperature; /* 0: greedy, and the four below do not matter */

@@ -91,6 +91,15 @@ int checked_steps(const penelope_generate_params & params) {
     return params.n_steps;
 }
 
+int checked_predict(const penelope_generate_params & params) {
+    if (params.n_predict < -1) {
+        throw penelope::Error(penelope::ErrorKind::usage,
+                              "n_predict: " + std::to_string(params.n_predict) + " given, expected -1 or more",
+                              "-1 generates until the context is full");
+    }
+    return params.n_predict;
+}
+
 std::vector<int32_t> tokens_of(penelope_session & session, const char * prompt,
                                const penelope_generate_params & params) {
     return penelope::prompt_tokens(session.session->engine(), prompt,
@@ -316,7 +325,7 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
         penelope::GenerateOptions options;
         options.method               = text_or(given.method, "");
         options.n_steps              = checked_steps(given);
-        options.n_predict            = given.n_predict;
+        options.n_predict            = checked_predict(given);
         options.sampling.temperature = given.temperature;
         options.sampling.top_k       = given.top_k;
         options.sampling.top_p       = given.top_p;

@@ -1,4 +1,4 @@
-// penelope train: visible chain of thought, Penelope or Coconut on the examples of a directory.
+// penelope train: visible chain of thought, Penelope, Coconut or CODI on the examples of a directory.
 #include "commands.h"
 #include "interrupt.h"
 #include "train_options.h"

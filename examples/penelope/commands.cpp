@@ -80,16 +80,21 @@ const std::vector<Command> & command_table() {
           "penelope export listops.gguf -m base.gguf -o listops-bundle.gguf --as bundle\n"
           "penelope export listops.gguf -o listops-lora.gguf --as lora\n",
           cmd_export },
-        { "data", "Make the data of a task, or check files for repeats",
-          "listops|prosqa|prontoqa|thread --out DIR [--seed S] [--train N --valid N --test N]\naudit DIR | FILES",
+        { "data", "Make the data of a task; check, split or audit your own",
+          "listops|prosqa|prontoqa|thread --out DIR [--seed S] [--train N --valid N --test N]\n"
+          "check FILE [-m BASE]\nsplit FILE --out DIR [--split 80,10,10]\naudit DIR | FILES",
           "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files everywhere; "
           "no question\n"
-          "occurs twice, in a file or across files.\n",
+          "occurs twice, in a file or across files. check shows what a file of your own is to the program, split "
+          "divides it into\n"
+          "train, valid and test, audit looks for repeats.\n",
           "penelope data listops --out data/listops --seed 1\n"
+          "penelope data check my.jsonl -m base.gguf\n"
+          "penelope data split my.jsonl --out data/mine\n"
           "penelope data audit data/listops\n",
           cmd_data },
         { "train", "Train visible or latent reasoning",
-          "-m BASE --method cot|penelope|coconut --data DIR --out RUN [--init FILE] [options]\n"
+          "-m BASE --method cot|penelope|coconut|codi --data DIR --out RUN [--init FILE] [options]\n"
           "--init-random SHAPE.toml --full --method cot --data DIR --out RUN [options]\n"
           "--resume --out RUN",
           "The source stage is --method cot; the latent methods continue its LoRA with --init. The run folder gets "

@@ -81,7 +81,7 @@ const std::vector<OptionRow> & option_table() {
         { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export data serve",
           "backbone GGUF, or a bundle that holds everything" },
         { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval serve",
-          "Penelope or Coconut sidecar trained for this backbone" },
+          "Penelope, Coconut or CODI sidecar trained for this backbone" },
         { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval serve",
           "LoRA adapter, with its scale (default 1); may be repeated", true },
         { "insist", "", flag, "", "", "", g_model, "run chat bench eval serve",

@@ -1,4 +1,4 @@
-// A loaded model: backbone weights, adapters, tokenizer and, when a sidecar is given, Penelope's or Coconut's modules.
+// A loaded model: backbone weights, adapters, tokenizer and, when a sidecar is given, the modules of its latent method.
 // Const after load() and shared by any number of sessions on any number of threads.
 #pragma once
 

@@ -139,7 +139,7 @@ class Session {
     std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 
-    // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut for dump) only.
+    // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut and CODI for dump) only.
     std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);
     std::vector<DumpTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
 

@@ -18,6 +18,15 @@ class HelpTest(unittest.TestCase):
             self.assertIn("usage: penelope", done.stdout)
             self.assertNotIn("\x1b", done.stdout)
 
+    def test_usage_lines_name_every_method_and_task(self):
+        usage = {command: run(command, "--help").stdout.split("\n\n")[1] for command in ("train", "data")}
+        known = run("train", "--method", "nosuch").stderr + run("data", "nosuch").stderr
+        for command, names in (("train", ("cot", "penelope", "coconut", "codi")),
+                               ("data", ("listops", "prosqa", "prontoqa", "thread", "check", "split", "audit"))):
+            for name in names:
+                self.assertRegex(known, rf"\b{name}\b")
+                self.assertRegex(usage[command], rf"\b{name}\b", command)
+
     def test_every_command_has_help_that_fits_the_screen(self):
         commands = [line.split()[0] for line in run("--help").stdout.split("Commands\n")[1].split("\n\n")[0].splitlines()
                     if line.startswith("  ") and not line.startswith("   ")]

@@ -98,6 +98,23 @@ TEST_CASE("answers, counts and facts are those of the reference") {
     }
 }
 
+TEST_CASE("every latent method is called by its name") {
+    const GoldenCase golden("last");
+    for (const auto & [sidecar, method] :
+         { std::pair(golden.coconut_sidecar(), "coconut"), std::pair(golden.codi_sidecar(), "codi") }) {
+        const std::string     base   = golden.backbone();
+        penelope_model_params params = penelope_model_default_params();
+        params.base_path             = base.c_str();
+        params.sidecar_path          = sidecar.c_str();
+        penelope_model * model       = nullptr;
+        REQUIRE(penelope_model_load(&params, &model) == PENELOPE_OK);
+        const ModelPtr      owner(model);
+        penelope_model_info info;
+        REQUIRE(penelope_model_get_info(model, &info) == PENELOPE_OK);
+        CHECK(info.method == std::string(method));
+    }
+}
+
 TEST_CASE("raw prompts pass the template by") {
     const GoldenCase         golden("last");
     const SessionPtr         session = open_session(load(golden));
@@ -286,7 +303,11 @@ TEST_CASE("wrong arguments and files are told, never thrown") {
     CHECK(answer.text == nullptr);
     wanted.n_steps = -2;
     CHECK(penelope_generate(good.get(), "x", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
-    wanted.n_steps = 1;
+    wanted.n_steps   = 1;
+    wanted.n_predict = -2;
+    CHECK(penelope_generate(good.get(), "x", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
+    CHECK(penelope_error_message() == std::string("n_predict: -2 given, expected -1 or more"));
+    wanted.n_predict = 1;
     CHECK(penelope_generate(good.get(), "", &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
     CHECK(penelope_generate(good.get(), nullptr, &wanted, nullptr, nullptr, &answer) == PENELOPE_ERROR_USAGE);
     CHECK(penelope_generate(good.get(), std::string(5000, 'x').c_str(), &wanted, nullptr, nullptr, &answer) ==
