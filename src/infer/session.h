@@ -139,16 +139,17 @@ class Session {
     std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 
-    // The latent trajectory of one prompt, for people who want to look inside. Penelope (and Coconut and CODI for dump) only.
+    // The latent trajectory of one prompt, for people who want to look inside. trace() needs Penelope, dump() any
+    // latent method.
     std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);
     std::vector<DumpTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
 
     // Forgets the cached timeline.
     void clear();
 
-    // May be called from another thread or a signal handler. Ends the running call, or the next one where none runs:
-    // with FinishReason::cancelled once there is an answer to return, else with Error(cancelled). A request stays pending
-    // until a call has ended because of it, so none is lost before, between or at the end of calls.
+    // May be called from another thread or a signal handler. Ends the running call, or the next one where none runs.
+    // generate() then returns FinishReason::cancelled, and so do the others once answers are being written; before that
+    // they throw Error(cancelled). A request stays pending until a call has ended because of it.
     void cancel();
     // Drops a pending request, for one that came too late for the call it was meant for.
     void reset_cancel();
