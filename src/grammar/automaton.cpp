@@ -15,7 +15,8 @@ constexpr size_t kMostStacks   = 20000;                              // of one s
 constexpr size_t kMostSpent    = 100000000;                          // stacks looked at in all, less than a second ...
 constexpr size_t kMostKept     = 16000000; // ... and numbers in the tables of all states, some tens of MB
 constexpr size_t kOpenSteps    = 16;       // opening a rule takes as long as looking at so many stacks
-constexpr size_t kFrameNumbers = 8;        // a frame and its place in the table
+constexpr size_t kFrameNumbers = 16;       // a frame and its entry in the hash table
+constexpr size_t kStateNumbers = 64;       // a state without its stacks and transitions: vectors, entry in the map
 
 [[noreturn]] void fail_ambiguous() {
     throw Error(ErrorKind::unsupported, "grammar: one text can be read in too many ways",
@@ -120,35 +121,29 @@ int Automaton::state_of(std::vector<Frame> open) {
     std::sort(state.stacks.begin(), state.stacks.end());
     const auto [found, is_new] = state_ids_.emplace(std::pair(state.stacks, state.accepts), int(states_.size()));
     if (is_new) {
-        keep(2 * state.stacks.size() + byte_of_.size());
+        keep(kStateNumbers + 2 * state.stacks.size() + byte_of_.size());
         state.next.assign(byte_of_.size(), unknown);
         states_.push_back(std::move(state));
     }
     return found->second;
 }
 
-int Automaton::take(int state, int group) {
+int Automaton::take(int state, size_t group) {
     spend(states_[size_t(state)].stacks.size() + 1);
     std::vector<Frame> open;
     for (const int id : states_[size_t(state)].stacks) {
         const Frame top = frames_[size_t(id)];
-        if (grammar_->sets[size_t(~code_[size_t(top.place)])].test(byte_of_[size_t(group)])) {
+        if (grammar_->sets[size_t(~code_[size_t(top.place)])].test(byte_of_[group])) {
             open.push_back({ top.place + 1, top.below });
         }
     }
     return state_of(std::move(open));
 }
 
-int Automaton::next(int state, unsigned char byte) {
-    if (state == dead) {
-        return dead;
-    }
-    const int group = group_of_[byte];
-    if (states_[size_t(state)].next[size_t(group)] == unknown) {
-        const int to                               = take(state, group);
-        states_[size_t(state)].next[size_t(group)] = to;
-    }
-    return states_[size_t(state)].next[size_t(group)];
+int Automaton::add_transition(int state, size_t group) {
+    const int to                       = take(state, group); // may add states
+    states_[size_t(state)].next[group] = to;
+    return to;
 }
 
 int Automaton::next(int state, std::string_view text) {

@@ -18,13 +18,22 @@ class Automaton {
     explicit Automaton(std::shared_ptr<const Grammar> grammar);
 
     int start() const { return start_; }
-    int next(int state, unsigned char byte); // dead stays dead
+    int next(int state, unsigned char byte) { // dead stays dead
+        if (state == dead) {
+            return dead;
+        }
+        const size_t group = group_of_[byte];
+        const int    known = states_[size_t(state)].next[group];
+        return known != unknown ? known : add_transition(state, group);
+    }
     int next(int state, std::string_view text);
 
     bool accepts(int state) const { return state != dead && states_[size_t(state)].accepts; } // the text may end here
     bool goes_on(int state) const { return state != dead && !states_[size_t(state)].stacks.empty(); }
 
-    double used() const; // of the work and room it may take, from 0 to 1
+    double used() const; // of the work and memory it may take, from 0 to 1
+    // Counts memory that a user of the automaton holds for its states, in the automaton's own limit.
+    void count_memory(size_t n_bytes) { keep((n_bytes + sizeof(int) - 1) / sizeof(int)); }
 
   private:
     static constexpr int none    = -1; // the empty stack
@@ -45,7 +54,8 @@ class Automaton {
     void keep(size_t n_numbers);
     int  frame(int place, int below);
     int  state_of(std::vector<Frame> open);
-    int  take(int state, int group);
+    int  take(int state, size_t group);
+    int  add_transition(int state, size_t group);
 
     std::shared_ptr<const Grammar> grammar_;
     std::vector<Symbol>            code_;         // all alternatives one after the other, each with an end

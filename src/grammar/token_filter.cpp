@@ -1,11 +1,23 @@
 #include "grammar/token_filter.h"
 
 #include "base/error.h"
+#include "text/token_trie.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace penelope {
+
+namespace {
+
+// JSON comes back to a few states again and again; counts such as {9000} never do. 64 masks of 150,000 tokens: 1.2 MB.
+constexpr size_t kMostMasks = 64;
+
+void set_bit(std::vector<uint64_t> & bits, int32_t token) {
+    bits[size_t(token) / 64] |= uint64_t(1) << (size_t(token) % 64);
+}
+
+} // namespace
 
 TokenFilter::TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer)
     : tokenizer_(std::move(tokenizer)), automaton_(std::move(grammar)), state_(automaton_.start()) {}
@@ -30,22 +42,73 @@ void TokenFilter::accept(int32_t token) {
     }
 }
 
-const float * TokenFilter::masked(const float * logits, int n) {
-    const auto [place, is_new] = allowed_.try_emplace(state_);
-    if (is_new) {
-        for (int32_t token = 0; token < std::min(n, int(tokenizer_.n_vocab())); token++) {
-            if (allows(token)) {
-                place->second.push_back(token);
-            }
+// The mask of the present state: one that is held, or a new one in place of the one not used for longest.
+const TokenFilter::Mask & TokenFilter::find_mask() {
+    const auto found =
+        std::find_if(masks_.begin(), masks_.end(), [this](const Mask & mask) { return mask.state == state_; });
+    if (found != masks_.end()) {
+        found->last_use = ++n_uses_;
+        return *found;
+    }
+    if (masks_.size() < kMostMasks) {
+        const size_t n_words = (size_t(tokenizer_.n_vocab()) + 63) / 64;
+        automaton_.count_memory(n_words * sizeof(uint64_t));
+        masks_.push_back({ Automaton::dead, 0, std::vector<uint64_t>(n_words), false });
+    }
+    Mask & oldest = *std::min_element(masks_.begin(), masks_.end(),
+                                      [](const Mask & a, const Mask & b) { return a.last_use < b.last_use; });
+    oldest.state  = Automaton::dead; // while it is filled: that may throw
+    fill(oldest);
+    oldest.state    = state_;
+    oldest.last_use = ++n_uses_;
+    return oldest;
+}
+
+// Walks the trie of the vocabulary. Where the automaton rejects a byte, all tokens with this prefix are skipped.
+void TokenFilter::fill(Mask & mask) {
+    const TokenTrie &                    trie  = tokenizer_.trie();
+    const std::vector<TokenTrie::Node> & nodes = trie.nodes();
+    std::fill(mask.bits.begin(), mask.bits.end(), 0);
+    mask.any = false;
+    path_.resize(trie.max_depth() + 1);
+    path_[0] = state_;
+    for (size_t i = 0; i < trie.n_nodes();) {
+        const TokenTrie::Node & node = nodes[i];
+        const int               next = automaton_.next(path_[node.depth - 1], node.byte);
+        n_visited_++;
+        if (next == Automaton::dead) {
+            i = node.end;
+            continue;
+        }
+        path_[node.depth] = next;
+        i++;
+        for (size_t k = node.first_token; k < nodes[i].first_token; k++) {
+            set_bit(mask.bits, trie.ids()[k]);
+            mask.any = true;
         }
     }
-    if (place->second.empty()) {
+    if (automaton_.accepts(state_)) {
+        for (const int32_t token : tokenizer_.end_of_generation()) {
+            set_bit(mask.bits, token);
+            mask.any = true;
+        }
+    }
+}
+
+const float * TokenFilter::masked(const float * logits, int n) {
+    const Mask & mask = find_mask();
+    if (!mask.any) {
         throw Error(ErrorKind::unsupported, "grammar: no token of this model can go on from here",
                     "its vocabulary lacks a character the grammar asks for");
     }
     logits_.assign(size_t(n), -INFINITY);
-    for (const int32_t token : place->second) {
-        logits_[size_t(token)] = logits[token];
+    for (size_t word = 0; word < mask.bits.size(); word++) {
+        for (uint64_t left = mask.bits[word]; left != 0; left &= left - 1) {
+            const size_t token = word * 64 + size_t(__builtin_ctzll(left));
+            if (token < size_t(n)) {
+                logits_[token] = logits[token];
+            }
+        }
     }
     return logits_.data();
 }

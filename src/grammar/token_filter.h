@@ -19,12 +19,28 @@ class TokenFilter {
 
     bool complete() const; // the text may end here, and nothing can follow
 
+    size_t n_visited() const { return n_visited_; } // nodes of the vocabulary's trie, for all masks so far
+    size_t n_masks() const { return masks_.size(); }
+
   private:
-    Tokenizer                                     tokenizer_;
-    Automaton                                     automaton_;
-    int                                           state_;
-    std::unordered_map<int, std::vector<int32_t>> allowed_; // by state
-    std::vector<float>                            logits_;
+    // The tokens allowed in a state, a bit each. A filter holds a few of them, those used last.
+    struct Mask {
+        int                   state;
+        size_t                last_use;
+        std::vector<uint64_t> bits;
+        bool                  any; // bit set
+    };
+
+    const Mask & find_mask();
+    void         fill(Mask & mask);
+
+    Tokenizer          tokenizer_;
+    Automaton          automaton_;
+    int                state_;
+    std::vector<Mask>  masks_;
+    std::vector<int>   path_; // states along the bytes of a token
+    std::vector<float> logits_;
+    size_t             n_uses_ = 0, n_visited_ = 0;
 };
 
 } // namespace penelope

@@ -40,6 +40,9 @@ Worker::~Worker() {
 void Worker::check(const Job & job) const {
     check_request(engine_->method(job.generate.method), context_, { job.prompt }, job.generate.n_steps);
     check_sampling(job.generate.sampling);
+    if (job.generate.grammar) {
+        engine_->tokenizer().trie(); // built here, by the thread of the connection: answers that run do not wait for it
+    }
 }
 
 void Worker::submit(std::shared_ptr<Job> job, int index) {

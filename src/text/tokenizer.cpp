@@ -9,12 +9,14 @@
 #include "text/pre_tokenizer.h"
 #include "text/special_tokens.h"
 #include "text/string_table.h"
+#include "text/token_trie.h"
 #include "text/utf8.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <limits>
+#include <mutex>
 
 namespace penelope {
 
@@ -106,6 +108,8 @@ struct Tokenizer::Impl {
     bool                                  adds_bos = false;
     std::string                           pre, chat_template;
     std::unique_ptr<std::atomic<Whole>[]> whole; // by token
+    mutable std::once_flag                trie_once;
+    mutable std::unique_ptr<TokenTrie>    trie; // null until somebody asks
 
     explicit Impl(TokenizerData && data);
 
@@ -318,6 +322,11 @@ std::string Tokenizer::token_text(int32_t id) const {
 TokenType Tokenizer::token_type(int32_t id) const {
     impl_->check_id(id);
     return impl_->types[id];
+}
+
+const TokenTrie & Tokenizer::trie() const {
+    std::call_once(impl_->trie_once, [this] { impl_->trie = std::make_unique<TokenTrie>(*this); });
+    return *impl_->trie;
 }
 
 int32_t Tokenizer::n_vocab() const {

@@ -16,6 +16,8 @@
 
 namespace penelope {
 
+class TokenTrie;
+
 struct EncodeOptions {
     bool add_bos       = false; // put BOS in front if the vocabulary asks for one, see adds_bos()
     bool parse_special = false; // read control tokens written out in the text as such; else they are ordinary text
@@ -56,6 +58,9 @@ class Tokenizer {
 
     // By its spelling in the vocabulary ("<|im_end|>", "\u0120the").
     std::optional<int32_t> find_token(std::string_view text) const;
+
+    // The tokens that stand for text, by their bytes. Built on the first call: a tenth of a second for 150,000 tokens.
+    const TokenTrie & trie() const;
 
     std::string         tokens_sha256() const; // see tokenizer_data.h
     const std::string & pre() const;
