@@ -57,9 +57,9 @@ void read_latent(const Service & service, Ask & ask, const Fields & fields) {
         fields.fail("latent_steps", std::to_string(*steps) + " is too many: " + method.name() + " takes 0 to " +
                                         std::to_string(method.max_steps()));
     }
-    auto effort = fields.text("reasoning_effort");
+    auto effort = fields.nonempty_text("reasoning_effort");
     if (!effort && reasoning) {
-        effort = reasoning->text("effort");
+        effort = reasoning->nonempty_text("effort");
     }
     if (!steps && effort) {
         bool known = false;
@@ -99,7 +99,7 @@ void read_thinking(Ask & ask, const Fields & fields) {
             ask.thinking = *thinks ? Thinking::on : Thinking::off;
         }
     }
-    if (const auto format = fields.text("reasoning_format")) {
+    if (const auto format = fields.nonempty_text("reasoning_format")) {
         if (*format != "none" && *format != "auto" && *format != "deepseek") {
             fields.fail("reasoning_format", "expected auto, deepseek or none");
         }
@@ -138,8 +138,10 @@ std::string content_text(const Fields & message) {
 void refuse_fields(const Fields & fields, const std::vector<std::string> & names) {
     for (const std::string & name : names) {
         const Json * value = fields.find(name);
-        const bool   idle  = !value || (value->is_number() && value->get<double>() == 0) ||
-                          (value->is_boolean() && !value->get<bool>()) || value->empty();
+        // empty() of a JSON value is for lists and objects.
+        const bool idle = !value || (value->is_number() && value->get<double>() == 0) ||
+                          (value->is_boolean() && !value->get<bool>()) ||
+                          (value->is_string() && value->get_ref<const std::string &>().empty()) || value->empty();
         if (!idle) {
             fields.fail(name, "not supported");
         }

@@ -88,6 +88,11 @@ std::optional<std::string> Fields::text(const std::string & name) const {
     return value->get<std::string>();
 }
 
+std::optional<std::string> Fields::nonempty_text(const std::string & name) const {
+    const std::optional<std::string> value = text(name);
+    return value && !value->empty() ? value : std::nullopt;
+}
+
 std::optional<Fields> Fields::object(const std::string & name) const {
     const Json * value = find(name);
     if (!value) {

@@ -22,6 +22,7 @@ class Fields {
     std::optional<double>      number(const std::string & name, double least, double most) const;
     std::optional<bool>        boolean(const std::string & name) const;
     std::optional<std::string> text(const std::string & name) const;
+    std::optional<std::string> nonempty_text(const std::string & name) const; // "" counts as absent, too
     std::optional<Fields>      object(const std::string & name) const;
     // A string or a list of them.
     std::vector<std::string> texts(const std::string & name, size_t most, size_t longest) const;

@@ -26,7 +26,7 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
         ask.job->generate.n_logprobs = std::max(0, ask.job->generate.n_logprobs);
     }
     std::vector<ChatMessage> messages;
-    if (const auto instructions = fields.text("instructions")) {
+    if (const auto instructions = fields.nonempty_text("instructions")) {
         messages.push_back({ "system", *instructions });
     }
     const Json * input = fields.find("input");
@@ -47,6 +47,9 @@ std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
         const Json   wrapped = { { "system", { { { "role", "system" }, { "content", *system } } } } };
         const Fields list(wrapped);
         messages = read_messages(list, "system");
+        if (messages.back().content.empty()) {
+            messages.clear();
+        }
     }
     const std::vector<ChatMessage> more = read_messages(fields, "messages");
     messages.insert(messages.end(), more.begin(), more.end());
