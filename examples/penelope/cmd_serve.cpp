@@ -9,12 +9,30 @@
 #include "base/json.h"
 #include "serve/server.h"
 
+#include <arpa/inet.h>
+#include <netdb.h>
+
 namespace penelope {
 
 namespace {
 
+// Whether only this machine can reach an address. Names other than localhost can point anywhere, whatever they begin
+// with.
 bool is_loopback(const std::string & host) {
-    return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+    if (host == "localhost") {
+        return true;
+    }
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_flags = AI_NUMERICHOST;
+    if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) {
+        return false;
+    }
+    const std::unique_ptr<addrinfo, void (*)(addrinfo *)> owner(found, freeaddrinfo);
+    if (found->ai_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6 *>(found->ai_addr)->sin6_addr);
+    }
+    return found->ai_family == AF_INET &&
+           ntohl(reinterpret_cast<const sockaddr_in *>(found->ai_addr)->sin_addr.s_addr) >> 24 == 127;
 }
 
 ServerOptions server_options(const Options & options) {
@@ -85,8 +103,8 @@ void serve_until_interrupted(Server & server, Terminal & terminal) {
     while (interrupt_count() == 0) {
         std::this_thread::sleep_for(turn);
     }
-    terminal.note("finishing the answers that are running; Ctrl-C again stops them");
     server.close();
+    terminal.note("finishing the answers that are running; Ctrl-C again stops them");
     while (interrupt_count() < 2 && !server.wait_idle(turn)) {
     }
 }
