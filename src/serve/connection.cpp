@@ -37,13 +37,13 @@ Connection *& Connection::current() {
 }
 
 Connection::Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limits, std::function<bool()> stopped)
-    : socket_(socket), ssl_(tls ? SSL_new(tls) : nullptr, SSL_free), limits_(limits), stopped_(std::move(stopped)),
-      deadline_(Clock::now() + limits.request) {
+    : socket_(socket), wants_tls_(tls != nullptr), ssl_(tls ? SSL_new(tls) : nullptr, SSL_free), limits_(limits),
+      stopped_(std::move(stopped)), deadline_(Clock::now() + limits.request) {
     const int on = 1;
     setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // tokens are small and should not wait
     fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
-    if (ssl_) {
-        SSL_set_fd(ssl_.get(), socket_);
+    if (ssl_ && SSL_set_fd(ssl_.get(), socket_) != 1) {
+        ssl_.reset();
     }
 }
 
@@ -89,6 +89,9 @@ bool Connection::wait(short events, Clock::time_point until) const {
 }
 
 bool Connection::handshake() {
+    if (wants_tls_ && !ssl_) {
+        return false; // out of memory: better no connection than one in plain text
+    }
     while (ssl_) {
         const int result = SSL_accept(ssl_.get());
         if (result == 1) {
@@ -139,16 +142,19 @@ bool Connection::wait_request() {
     return true;
 }
 
-bool Connection::peer_gone() {
-    pollfd one{ socket_, POLLIN | POLLRDHUP, 0 };
-    if (::poll(&one, 1, 0) <= 0) {
+bool Connection::peer_gone() const {
+    pollfd one{ socket_, 0, 0 };
+    return ::poll(&one, 1, 0) > 0 && (one.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
+bool Connection::probe_is_due() {
+    pollfd     one{ socket_, POLLRDHUP, 0 };
+    const auto now = Clock::now();
+    if (now < next_probe_ || ::poll(&one, 1, 0) <= 0 || (one.revents & POLLRDHUP) == 0) {
         return false;
     }
-    if (one.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) {
-        return true;
-    }
-    char byte;
-    return ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    next_probe_ = now + kProbe;
+    return true;
 }
 
 bool Connection::is_readable() const {

@@ -26,9 +26,15 @@ class Connection : public httplib::Stream {
     Connection(const Connection &)             = delete;
     Connection & operator=(const Connection &) = delete;
 
-    bool handshake();    // of TLS; true without it
-    bool wait_request(); // true: a byte of the next one is there, its time starts
-    bool peer_gone();    // the client closed its side while we work
+    bool handshake();       // of TLS; true without it
+    bool wait_request();    // true: a byte of the next one is there, its time starts
+    bool peer_gone() const; // the connection is closed both ways or reset
+    // True at most once a second while the client has closed its sending side. It may still read, or it may be gone:
+    // that shows when something is sent to it, because a client that is gone answers with a reset.
+    bool probe_is_due();
+    // Whether the request that is handled may be answered with interim responses before the final one.
+    void allow_interim(bool allowed) { interim_ = allowed; }
+    bool interim_allowed() const { return interim_; }
     void close_after_response() { closing_ = true; }
     bool closing() const { return closing_; }
 
@@ -47,6 +53,7 @@ class Connection : public httplib::Stream {
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::milliseconds kLetGo{ 1000 };
     static constexpr std::chrono::milliseconds kTurn{ 100 }; // between two looks at stopped()
+    static constexpr std::chrono::milliseconds kProbe{ 1000 };
     static constexpr size_t                    kMostLetGo = 16 << 20;
 
     bool wait(short events, Clock::time_point until) const;
@@ -54,7 +61,8 @@ class Connection : public httplib::Stream {
     bool fill(Clock::time_point until); // the buffer; false: closed, failed, stopped or too late
 
     int                                   socket_;
-    std::unique_ptr<SSL, void (*)(SSL *)> ssl_;
+    bool                                  wants_tls_;
+    std::unique_ptr<SSL, void (*)(SSL *)> ssl_; // null without TLS, and when it could not be set up
     ConnectionLimits                      limits_;
     std::function<bool()>                 stopped_;
     Clock::time_point                     deadline_;
@@ -62,6 +70,8 @@ class Connection : public httplib::Stream {
     std::string                           buffer_;      // received, not yet read
     size_t                                start_   = 0;
     bool                                  closing_ = false;
+    bool                                  interim_ = false;
+    Clock::time_point                     next_probe_{};
 };
 
 } // namespace penelope

@@ -153,8 +153,27 @@ std::string event_text(Reply & reply, const JobEvent & event) {
         event);
 }
 
+// Whether nobody waits for the reply any more. `probe` sends what a client that still reads ignores.
+template <typename Probe> bool client_gone(const Probe & probe) {
+    Connection * connection = Connection::current();
+    if (connection == nullptr) {
+        return false;
+    }
+    if (connection->probe_is_due()) {
+        probe(*connection);
+    }
+    return connection->peer_gone();
+}
+
+// Before the reply begins: clients skip 100 (Continue), whether they asked for it or not (RFC 9110, 15.2). HTTP/1.0 has
+// no interim responses; its clients are found to be gone when the reply is sent.
 bool client_gone() {
-    return Connection::current() && Connection::current()->peer_gone();
+    static constexpr char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    return client_gone([](Connection & connection) {
+        if (connection.interim_allowed()) {
+            connection.write(text, sizeof text - 1);
+        }
+    });
 }
 
 } // namespace
@@ -192,6 +211,9 @@ Handler guarded(Handler handler, OrderedJson (*form)(const RequestError &)) {
 void install_guards(Listener & server, Service & service) {
     using Result = httplib::Server::HandlerResponse;
     server.set_pre_routing_handler([&service](const httplib::Request & request, httplib::Response & response) {
+        if (Connection * connection = Connection::current()) {
+            connection->allow_interim(request.version == "HTTP/1.1");
+        }
         allow_origin(service, request, response);
         try {
             check_sender(service, request);
@@ -272,7 +294,8 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
                     return true;
                 }
                 const auto event = events->next();
-                return event ? send(event_text(*reply, *event)) : !client_gone();
+                // Between events a comment of the event stream shows whether the client is there.
+                return event ? send(event_text(*reply, *event)) : !client_gone([&](Connection &) { send(":\n\n"); });
             } catch (const std::exception & error) {
                 send(reply->failed(to_request_error(error)));
                 sink.done();
