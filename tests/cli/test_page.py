@@ -9,8 +9,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import scripted
 from serving import Serve
-from support import ModelTest
+from support import ModelTest, TinyModel
+from test_reasoning import FOLLOWS, n_tokens, turns
 from webdriver import KEYS, Browser, available
 
 READY = "return typeof props !== 'undefined' && props !== null"
@@ -18,12 +20,16 @@ DONE = "return [...document.querySelectorAll('.way')].filter(w => w.dataset.done
 QUESTION = "Bt aC rz DD bH oM VD JJ WX Fr zJ IF uu Na tu io MT PW vi HP ZN jg dB XV CI Td gb ?Z"
 
 
-class PageTest(ModelTest):
+class BrowserTest(ModelTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)
+
+    def open(self, server):
+        self.browser.open(server.address + "/")
+        self.browser.wait(READY)
 
     def picture(self, name):
         folder = os.environ.get("PENELOPE_TEST_PICTURES")
@@ -34,6 +40,8 @@ class PageTest(ModelTest):
         self.browser.run("document.getElementById('text').value = ''")
         self.browser.type("#text", text + KEYS["enter"])
 
+
+class PageTest(BrowserTest):
     def steps(self, n):
         self.browser.run("setSteps(arguments[0])", n)
 
@@ -124,6 +132,81 @@ class PageTest(ModelTest):
     def endless_sidecar(self):
         # The golden case with a long context is the same model: its sidecar fits.
         return self.model.sidecar
+
+    def test_the_settings_of_the_server_hold_until_others_are_chosen(self):
+        browser = self.browser
+        with Serve("-m", self.model.endless, "--sidecar", self.endless_sidecar(), "-c", 300, "--temp", 0.5, "-n", 7) as server:
+            self.open(server)
+            self.assertEqual(browser.run("return ['temp', 'limit'].map(id => document.getElementById(id).placeholder)"), ["0.5", "7"])
+            browser.run("window.sent = []; const real = window.fetch; window.fetch = (where, how) => {"
+                        "if (how && how.body) sent.push(JSON.parse(how.body)); return real(where, how); }")
+            self.ask("abc")
+            browser.wait(DONE, 1)
+            self.assertEqual(server.metric("tokens_predicted_total"), 7)
+            browser.run("document.getElementById('temp').value = '0.25'; document.getElementById('limit').value = '3'")
+            self.ask("abc")
+            browser.wait(DONE, 2)
+            self.assertEqual(server.metric("tokens_predicted_total"), 10)
+            first, second = browser.run("return sent")
+            self.assertEqual((first.get("temperature"), first.get("max_tokens")), (None, None))
+            self.assertEqual((second["temperature"], second["max_tokens"]), (0.25, 3))
+            copied = browser.run("return [asPython(), asCurl()]")
+            self.assertIn("temperature=0.25,\n    max_tokens=3,", copied[0])
+            self.assertIn('"temperature":0.25,"max_tokens":3', copied[1])
+            browser.run("document.getElementById('temp').value = document.getElementById('limit').value = ''")
+            for text in browser.run("return [asPython(), asCurl()]"):
+                self.assertNotRegex(text, "temperature|max_tokens")
+
+
+class ThinkingTest(BrowserTest):
+    """A model that writes <think>: "ab" is its thought, "cd" its answer."""
+
+    SHOWN = "return [...document.querySelectorAll('.way')].map(w => [w.querySelector('.thoughts div').textContent, w.querySelector('.text').textContent])"
+
+    def serve(self, *args):
+        if scripted.template() is None and not os.environ.get("PENELOPE_TEST_REQUIRE_FILES"):
+            self.skipTest("the chat templates of llama.cpp are not there: see PENELOPE_TEST_VOCAB_DIR")
+        scripted.write_model(self.work / "hf", FOLLOWS, scripted.template())
+        base = self.work / "base.gguf"
+        TinyModel.convert(self.work / "hf", base)
+        server = Serve("-m", base, "--slots", 1, *args)
+        self.addCleanup(server.close)
+        return server
+
+    def test_thoughts_and_answer(self):
+        browser, server = self.browser, self.serve()
+        self.open(server)
+        self.ask("hi")
+        browser.wait(DONE, 1)
+        self.assertEqual(browser.run(self.SHOWN), [["ab", "cd"]])
+        thoughts = browser.run("const t = document.querySelector('.thoughts'); return [t.hidden, t.open]")
+        self.assertEqual(thoughts, [False, False])  # there, and closed since the answer began
+        self.picture("thoughts")
+        # The next question comes after the first and its answer.
+        before = server.metric("prompt_tokens_total")
+        self.ask("ho")
+        browser.wait(DONE, 2)
+        self.assertEqual(browser.run(self.SHOWN), [["ab", "cd"]] * 2)
+        self.assertEqual(server.metric("prompt_tokens_total") - before, n_tokens(turns(("user", "hi"), ("assistant", "cd"), ("user", "ho"))))
+        self.assertEqual([e["message"] for e in browser.log() if e["level"] == "SEVERE"], [])
+
+    def test_cut_off_while_thinking(self):
+        browser, server = self.browser, self.serve("-n", 2)
+        self.open(server)
+        self.ask("hi")
+        browser.wait(DONE, 1)
+        self.assertEqual(browser.run(self.SHOWN), [["ab", ""]])
+        self.assertEqual(browser.run("const t = document.querySelector('.thoughts'); return [t.hidden, t.open]"), [False, True])
+        self.assertIn("length", browser.run("return document.querySelector('.figures').textContent"))
+        self.assertEqual(browser.run("return messages"), [{"role": "user", "content": "hi"},
+                                                          {"role": "assistant", "content": "", "reasoning_content": "ab"}])
+
+    def test_a_model_that_does_not_think_shows_no_thoughts(self):
+        with Serve("-m", self.model.make_instruct("quiet")[0], "-n", 3) as server:
+            self.open(server)
+            self.ask("hi")
+            self.browser.wait(DONE, 1)
+            self.assertTrue(self.browser.run("return document.querySelector('.thoughts').hidden"))
 
 
 if __name__ == "__main__":
