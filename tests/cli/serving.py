@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import time
@@ -77,6 +78,37 @@ class Serve:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{name} is still {found}")
             time.sleep(0.05)
+
+    def wait_log(self, pattern):
+        """Waits for a line on stderr; started with -v the server tells what it does."""
+        seen = ""
+        while line := self.process.stderr.readline():
+            if re.search(pattern, line):
+                return line
+            seen += line
+        raise AssertionError(f"the server ended without {pattern!r}; it said {seen[-500:]!r}")
+
+    def wait_read(self, client, timeout=20):
+        """Waits until the server has read all that was sent through a socket to it."""
+        ends = [f":{port:04X}" for port in (self.port, client.getsockname()[1])]
+        deadline = time.monotonic() + timeout
+        while True:
+            with open("/proc/net/tcp") as table:  # sl local remote state tx_queue:rx_queue ...
+                rows = [line.split() for line in table]
+            queues = [row[4] for row in rows if row[1].endswith(ends[0]) and row[2].endswith(ends[1])]
+            if len(queues) == 1 and int(queues[0].split(":")[1], 16) == 0:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"unread at the server: {queues}")
+            time.sleep(0.01)
+
+    def wait_status(self, path, status, timeout=20):
+        """Asks until the answer has this status."""
+        deadline = time.monotonic() + timeout
+        while (found := self.ask(path)[0]) != status:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{path} still has status {found}")
+            time.sleep(0.02)
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
