@@ -150,10 +150,10 @@ void Worker::loop() {
     const RequestError gone(503, "the server is shutting down", "", "shutting_down");
     fail_all(gone);
     const std::lock_guard<std::mutex> lock(mutex_);
+    metrics_.waiting -= int64_t(waiting_.size());
     for (const Task & task : waiting_) {
         task.job->report(FailedEvent{ gone });
     }
-    metrics_.waiting -= int64_t(waiting_.size());
     waiting_.clear();
     idle_.notify_all();
 }
@@ -180,15 +180,19 @@ void Worker::drop_gone() {
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
-    const size_t                      n_before = waiting_.size();
     waiting_.remove_if([&](const Task & task) {
-        if (task.job->expired()) {
+        // Each asked once: a job that expires between two looks would be dropped without a word to its client.
+        const bool cancelled = task.job->cancelled(), expired = task.job->expired();
+        if (!cancelled && !expired) {
+            return false;
+        }
+        metrics_.waiting--;
+        metrics_.cancelled += cancelled;
+        if (expired) {
             task.job->report(FailedEvent{ too_late() });
         }
-        metrics_.cancelled += task.job->cancelled();
-        return task.job->cancelled() || task.job->expired();
+        return true;
     });
-    metrics_.waiting -= int64_t(n_before - waiting_.size());
 }
 
 // Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to
