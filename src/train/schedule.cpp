@@ -9,11 +9,8 @@ double rate_factor(int64_t update, int64_t n_updates, int64_t n_warmup) {
     if (update <= n_warmup) {
         return double(update) / double(n_warmup);
     }
-    if (update >= n_updates) {
-        return 0.0;
-    }
     const double pi = std::acos(-1.0);
-    return 0.5 * (1.0 + std::cos(pi * double(update - n_warmup) / double(n_updates - n_warmup)));
+    return 0.5 * (1.0 + std::cos(pi * double(update - n_warmup) / double(n_updates - n_warmup + 1)));
 }
 
 int64_t warmup_updates(int64_t n_updates, double share) {

@@ -65,7 +65,6 @@ GoldenRecipe GoldenCase::recipe() const {
     GoldenRecipe recipe;
     recipe.n_steps      = train["K"];
     recipe.n_updates    = train["updates"];
-    recipe.warmup       = train["warmup"];
     recipe.lora_rate    = train["lora_rate"];
     recipe.module_rate  = train["module_rate"];
     recipe.clip         = train["clip"];

@@ -33,7 +33,6 @@ inline const std::vector<std::string> kTrajectoryCases{
 struct GoldenRecipe {
     int                 n_steps; // latent
     int                 n_updates;
-    int                 warmup;
     double              lora_rate, module_rate;
     double              clip;
     std::vector<double> losses, norms, rate_factors; // of each update
