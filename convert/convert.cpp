@@ -1,10 +1,15 @@
 #include "convert/convert.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "convert/convert_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <numeric>
 
 namespace penelope {
 
@@ -20,6 +25,16 @@ void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & 
     result.n_parameters += uint64_t(job.n_rows() * job.ne[0]);
     result.bytes_in += bytes_in;
     result.bytes_out += job.size();
+}
+
+std::string most_frequent_type(const FileResult & result) {
+    std::map<ggml_type, int64_t> n_elements;
+    for (const TensorResult & tensor : result.tensors) {
+        n_elements[tensor.type] += std::accumulate(tensor.ne.begin(), tensor.ne.end(), int64_t(1), std::multiplies<>());
+    }
+    const auto most = std::max_element(n_elements.begin(), n_elements.end(),
+                                       [](const auto & a, const auto & b) { return a.second < b.second; });
+    return most == n_elements.end() ? "" : to_upper(ggml_type_name(most->first));
 }
 
 FileResult convert_directory(const ConvertOptions & options) {

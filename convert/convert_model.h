@@ -13,4 +13,7 @@ FileResult convert_penelope(const ConvertOptions & options); // penelope_config.
 void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
                  size_t bytes_in);
 
+// The type that most elements of the listed tensors have, in upper case: what a file of mixed types is called by.
+std::string most_frequent_type(const FileResult & result);
+
 } // namespace penelope

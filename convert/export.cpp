@@ -147,7 +147,8 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
             add_job(in.file, tensor, ggml_is_quantized(tensor.type) ? GGML_TYPE_F32 : tensor.type, jobs, result);
         }
     }
-    GgufWriter writer(options.out_path, options.force);
+    result.path = target_path(options.out_path, base_name(in.file), result.n_parameters, result.type, result.kind);
+    GgufWriter writer(result.path, options.force);
     writer.set_str(keys::general_type, "adapter");
     writer.set_str(keys::general_architecture, config.base.architecture);
     writer.set_str(keys::adapter_type, "lora");
@@ -186,7 +187,9 @@ FileResult export_bundle(const ExportOptions & options, const Inputs & in) {
             add_job(in.file, tensor, tensor.type, jobs, result);
         }
     }
-    GgufWriter writer(options.out_path, options.force);
+    result.path = target_path(options.out_path, in.file.find_str(keys::general_name).value_or("penelope") + "-bundle",
+                              result.n_parameters, most_frequent_type(result), result.kind);
+    GgufWriter writer(result.path, options.force);
     writer.copy_keys(base);
     write_bundle_identity(writer);
     write_sidecar_keys(writer, config);

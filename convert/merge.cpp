@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "convert/convert_model.h"
 #include "convert/gguf_source.h"
+#include "convert/metadata.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
@@ -125,7 +126,10 @@ FileResult export_merged(const ExportOptions & options, const GgufReader & adapt
         note_tensor(result, jobs.back(), choices[i], tensors[i]->type, tensors[i]->size);
     }
 
-    GgufWriter writer(options.out_path, options.force);
+    result.path = target_path(
+        options.out_path, base.find_str(keys::general_name).value_or("model") + "-merged", result.n_parameters,
+        options.type.empty() ? most_frequent_type(result) : parse_file_type(options.type).name, result.kind);
+    GgufWriter writer(result.path, options.force);
     writer.copy_keys(base);
     remove_sidecar_keys(writer);
     const auto own = find_wording(adapter);

@@ -75,6 +75,16 @@ class FilesTest(ModelTest):
                          ["lora-27K-F32-LoRA.gguf", "model-287K-Q8_0.gguf", "model-penelope-golden-67K-F32.gguf",
                           "model-penelope-golden-94K-Q8_0.gguf"])
 
+    def test_an_exported_file_gets_its_usual_name_in_a_directory(self):
+        for kind, name in (("lora", "model-penelope-golden-27K-F32-LoRA.gguf"), ("bundle", "model-penelope-golden-bundle-381K-F32.gguf"),
+                           ("merged", "model-merged-287K-F32.gguf")):
+            result = self.ok_json("export", self.model.sidecar, "-m", self.model.base, "-o", self.work, "--as", kind)
+            self.assertEqual(result["path"], str(self.work / name))
+            self.assertEqual(self.ok_json("info", self.work / name)["path"], str(self.work / name))
+        self.error(1, "--force", "export", self.model.sidecar, "-m", self.model.base, "-o", self.work, "--as", "bundle")
+        typed = self.ok_json("export", self.model.sidecar, "-m", self.model.base, "-o", self.work, "--as", "merged", "--type", "q8_0")
+        self.assertEqual(typed["path"], str(self.work / "model-merged-287K-Q8_0.gguf"))
+
 
 if __name__ == "__main__":
     unittest.main()
