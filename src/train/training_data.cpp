@@ -22,10 +22,16 @@ TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & toke
                         "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
         }
     }
+    prompt_tokens_.reserve(examples_.size());
+    for (const Example & example : examples_) {
+        prompt_tokens_.push_back(prompts_.tokens(example));
+    }
+    n_encoded_ = examples_.size();
 }
 
-std::vector<int32_t> TrainingData::prompt(size_t i) const {
-    return prompts_.tokens(examples_[i]);
+std::vector<int32_t> TrainingData::encode(const std::string & text) const {
+    n_encoded_++;
+    return tokenizer_.encode(text);
 }
 
 std::string TrainingData::prompt_text(size_t i) const {
@@ -33,8 +39,7 @@ std::string TrainingData::prompt_text(size_t i) const {
 }
 
 TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {
-    TokenizedExample example{ prompt(i),
-                              tokenizer_.encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix)) };
+    TokenizedExample example{ prompt(i), encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix)) };
     example.target.push_back(end_);
     return example;
 }
@@ -46,7 +51,7 @@ TokenizedExample TrainingData::with_teacher(size_t i, int n_latent) const {
         text += examples_[i].steps[step] + "\n";
     }
     if (!text.empty()) {
-        example.trace = tokenizer_.encode(text);
+        example.trace = encode(text);
     }
     // The first token that holds a character of the answer is the one the rows before it should know.
     const size_t n_before =
@@ -63,26 +68,42 @@ TokenizedExample TrainingData::with_teacher(size_t i, int n_latent) const {
     return example;
 }
 
+const std::vector<size_t> & TrainingData::rows(int n_latent) const {
+    std::vector<size_t> & rows = rows_[n_latent];
+    if (rows.empty()) {
+        for (size_t i = 0; i < examples_.size(); i++) {
+            const TokenizedExample example = tokenized(i, n_latent);
+            rows.push_back(example.prompt.size() + example.target.size());
+        }
+    }
+    return rows;
+}
+
 size_t TrainingData::drop_longer(size_t n_rows, int n_latent) {
-    std::vector<Example> fitting;
+    const std::vector<size_t>         lengths = rows(n_latent);
+    std::vector<Example>              fitting;
+    std::vector<std::vector<int32_t>> fitting_prompts;
+    std::vector<size_t>               fitting_lengths;
     for (size_t i = 0; i < examples_.size(); i++) {
-        const TokenizedExample example = tokenized(i, n_latent);
-        if (example.prompt.size() + example.target.size() <= n_rows) {
-            fitting.push_back(examples_[i]);
+        if (lengths[i] <= n_rows) {
+            fitting.push_back(std::move(examples_[i]));
+            fitting_prompts.push_back(std::move(prompt_tokens_[i]));
+            fitting_lengths.push_back(lengths[i]);
         }
     }
     const size_t n_dropped = examples_.size() - fitting.size();
     examples_              = std::move(fitting);
+    prompt_tokens_         = std::move(fitting_prompts);
+    rows_                  = { { n_latent, std::move(fitting_lengths) } };
     return n_dropped;
 }
 
 TrainingData::Longest TrainingData::longest(int n_latent) const {
-    Longest longest;
-    for (size_t i = 0; i < examples_.size(); i++) {
-        const TokenizedExample example = tokenized(i, n_latent);
-        const size_t           n_rows  = example.prompt.size() + example.target.size();
-        if (n_rows > longest.n_rows) {
-            longest = { n_rows, i };
+    const std::vector<size_t> & lengths = rows(n_latent);
+    Longest                     longest;
+    for (size_t i = 0; i < lengths.size(); i++) {
+        if (lengths[i] > longest.n_rows) {
+            longest = { lengths[i], i };
         }
     }
     return longest;

@@ -1,10 +1,12 @@
-// Examples of a task as tokens: prompts, and targets for any number of steps left to the latent computation.
+// Examples of a task as tokens: prompts, and targets for any number of steps left to the latent computation. Prompts
+// are tokenized once; of targets, which depend on the stage, only the lengths are kept.
 #pragma once
 
 #include "task/example_prompt.h"
 #include "text/tokenizer.h"
 #include "train/minibatch.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,8 @@ class TrainingData {
     size_t          size() const { return examples_.size(); }
     const Example & example(size_t i) const { return examples_[i]; }
 
-    std::string          prompt_text(size_t i) const;
-    std::vector<int32_t> prompt(size_t i) const;
+    std::string                  prompt_text(size_t i) const;
+    const std::vector<int32_t> & prompt(size_t i) const { return prompt_tokens_[i]; }
     // Steps n_latent+1.. and the answer, then the end token.
     TokenizedExample tokenized(size_t i, int n_latent) const;
 
@@ -41,12 +43,22 @@ class TrainingData {
     };
     Longest longest(int n_latent) const;
 
+    // Prompts and targets tokenized so far.
+    size_t n_encoded() const { return n_encoded_; }
+
   private:
-    std::vector<Example> examples_;
-    Tokenizer            tokenizer_;
-    TextLayout           layout_;
-    ExamplePrompts       prompts_;
-    int32_t              end_ = 0;
+    std::vector<int32_t>        encode(const std::string & text) const;
+    const std::vector<size_t> & rows(int n_latent) const;
+
+    std::vector<Example>              examples_;
+    Tokenizer                         tokenizer_;
+    TextLayout                        layout_;
+    ExamplePrompts                    prompts_;
+    int32_t                           end_ = 0;
+    std::vector<std::vector<int32_t>> prompt_tokens_;
+    // By n_latent: tokens of prompt and target of each example together, filled in when first asked for.
+    mutable std::map<int, std::vector<size_t>> rows_;
+    mutable size_t                             n_encoded_ = 0;
 };
 
 } // namespace penelope

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace penelope;
 using penelope::test::contains;
 using penelope::test::error_of;
@@ -46,6 +48,34 @@ TEST_CASE("the longest example is found and can be left out") {
     CHECK(d.drop_longer(25, 0) == 1);
     CHECK(d.size() == 1);
     CHECK(d.example(0).id == "a");
+}
+
+TEST_CASE("every example is tokenized once before the first update") {
+    std::vector<Example> examples;
+    for (int i = 0; i < 500; i++) {
+        examples.push_back(
+            { std::to_string(i), "question " + std::to_string(i), { "a step" }, std::string(i % 7, '7') });
+    }
+    TrainingData d(examples, Tokenizer(byte_level_vocabulary()), { "Q: {question}\nA:", "### " });
+    CHECK(d.n_encoded() == 500); // prompts
+    CHECK(d.drop_longer(45, 0) > 0);
+    CHECK(d.longest(0).n_rows == 45);
+    CHECK(d.longest(0).n_rows == 45);
+    CHECK(d.n_encoded() == 1000); // and targets
+    size_t n_rows = 0;
+    for (size_t i = 0; i < d.size(); i++) {
+        n_rows = std::max(n_rows, d.prompt(i).size() + d.tokenized(i, 0).target.size());
+        CHECK(text_of(d.prompt(i)) == "^Q: question " + d.example(i).id + "\nA:");
+    }
+    CHECK(n_rows == 45);
+}
+
+TEST_CASE("lengths are of the stage they are asked for, also after some examples went") {
+    TrainingData d = data();
+    CHECK(d.longest(0).n_rows == 19 + 7);
+    CHECK(d.drop_longer(25, 0) == 1);
+    CHECK(d.longest(0).n_rows == 10 + 12);
+    CHECK(d.longest(2).n_rows == 10 + 6);
 }
 
 TEST_CASE("a vocabulary that cannot end or spell an answer is refused") {
