@@ -1,8 +1,10 @@
 // Ranks as threads of one process: what they say, add up and throw together. How a minibatch is cut among them.
 #include "train/batch_split.h"
 #include "train/collective.h"
+#include "train/file_hashes.h"
 
 #include "support/errors.h"
+#include "support/temp_dir.h"
 
 #include <doctest/doctest.h>
 
@@ -181,4 +183,42 @@ TEST_CASE("a minibatch is cut into parts of about as many tokens, none empty") {
         }
         CHECK(seen == std::vector<int>(costs.size(), 1));
     }
+}
+
+TEST_CASE("a file that several ranks have is hashed by one of them") {
+    const test::TempDir      dir;
+    const std::string        shared = dir.write("shared", "same"), own = dir.write("own", "other");
+    std::mutex               mutex;
+    std::vector<std::string> hashed;
+    const auto               hash = [&](const std::string & path) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        hashed.push_back(path);
+        return "hash of " + path;
+    };
+    on_ranks(3, [&](Collective & ranks) {
+        const std::string                 second = ranks.rank() == 2 ? own : shared; // rank 2 has another file there
+        const std::vector<std::string>    found  = hash_files(ranks, { shared, "", second }, hash);
+        const std::lock_guard<std::mutex> lock(mutex);
+        CHECK(found == std::vector<std::string>{ "hash of " + shared, "", "hash of " + second });
+    });
+    CHECK(hashed.size() == 3);
+    CHECK(std::count(hashed.begin(), hashed.end(), shared) == 2);
+    CHECK(std::count(hashed.begin(), hashed.end(), own) == 1);
+}
+
+TEST_CASE("a file that one rank cannot read ends all") {
+    const test::TempDir dir;
+    const std::string   there = dir.write("there", "x");
+    std::mutex          mutex;
+    int                 n_failed = 0;
+    on_ranks(2, [&](Collective & ranks) {
+        try {
+            hash_files(ranks, { ranks.rank() == 1 ? dir.file("missing") : there });
+        } catch (const Error & error) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            n_failed++;
+            CHECK(error.kind == ErrorKind::not_found);
+        }
+    });
+    CHECK(n_failed == 2);
 }
