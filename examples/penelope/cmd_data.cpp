@@ -96,7 +96,7 @@ void print_check(const OrderedJson & r, Terminal & terminal) {
     terminal.line("answers    " + n(r.at("answers")) + " different; the most frequent, " +
                   in_quotes(r.at("most_frequent").at("answer").get<std::string>()) + ", is right in " +
                   with_digits("%.1f %%", 100 * r.at("most_frequent").at("share").get<double>()));
-    terminal.line("task       " + r.at("task").get<std::string>());
+    terminal.line("task       " + r.at("task").get<std::string>() + ": " + r.at("task_reason").get<std::string>());
     if (r.contains("tokens")) {
         const OrderedJson & t = r.at("tokens");
         terminal.line("tokens     " + with_digits("%.0f", t.at("mean")) + " on average, " + n(t.at("longest")) +
@@ -138,7 +138,8 @@ int cmd_data(const Options & options, Terminal & terminal) {
         if (paths.empty()) {
             throw UsageError("data audit: PATH is missing", "penelope data audit DIR | FILES");
         }
-        const AuditReport report = audit_paths(paths_of(paths));
+        const Task *      task   = options.given("task") ? &find_task(options.text("task")) : nullptr;
+        const AuditReport report = audit_paths(paths_of(paths), task);
         print_report(report, options, terminal);
         if (!report.ok && options.flag("json")) {
             return 1; // the report is the error
@@ -152,7 +153,7 @@ int cmd_data(const Options & options, Terminal & terminal) {
         return 0;
     }
     if (what == "check") {
-        const OrderedJson report = check_data(the_path(paths, what), options.text("model"));
+        const OrderedJson report = check_data(the_path(paths, what), options.text("model"), options.text("task"));
         if (options.flag("json")) {
             terminal.line(dump_json(report));
         } else {
@@ -162,8 +163,8 @@ int cmd_data(const Options & options, Terminal & terminal) {
     }
     if (what == "split") {
         print_report(write_division(the_path(paths, what), parse_shares(options.text("split")),
-                                    static_cast<uint64_t>(options.integer("seed")), options.required("out"),
-                                    options.flag("force")),
+                                    static_cast<uint64_t>(options.integer("seed")), options.text("task"),
+                                    options.required("out"), options.flag("force")),
                      options, terminal);
         return 0;
     }
@@ -171,6 +172,9 @@ int cmd_data(const Options & options, Terminal & terminal) {
         throw UsageError("'" + paths[0] + "': unexpected argument", "penelope data " + what + " --out DIR");
     }
     const Task & task = task_to_make(what);
+    if (options.given("task")) {
+        throw UsageError("--task: goes with check, split and audit", "the task to make is " + what + " already");
+    }
     print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
                  options, terminal);
     return 0;

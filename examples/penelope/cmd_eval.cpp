@@ -9,10 +9,12 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/growing_file.h"
+#include "base/log.h"
 #include "gguf/reader.h"
 #include "latent/settled_file.h"
 #include "latent/sidecar.h"
 #include "task/choose_settled.h"
+#include "task/choose_task.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
 #include "task/example_format.h"
@@ -77,19 +79,17 @@ struct Reading {
 };
 
 AnswerReader answer_reader(const Reading & reading, const Engine & engine, const std::vector<Example> & examples) {
-    const Wording * wording    = engine.wording();
-    const Task *    recognized = recognize_task(examples);
-    std::string     task = reading.task, match = reading.match;
-    if (task.empty() && !match.empty()) {
-        task = generic_task().name;
+    const Wording * wording = engine.wording();
+    std::string     match   = reading.match;
+    TaskChoice      choice;
+    if (reading.task.empty() && match.empty() && wording && wording->task == generic_task().name) {
+        choice = { &generic_task(), "the model's file says so" };
+        match  = wording->match;
+    } else {
+        choice = choose_task(reading.task, match, examples);
     }
-    if (task.empty()) {
-        const bool generic = wording && wording->task == generic_task().name;
-        task               = (recognized && !generic ? *recognized : generic_task()).name;
-        match              = generic ? wording->match : "";
-    }
-    return AnswerReader(find_task(task),
-                        wording ? wording->answer_prefix : format_of(examples.front().kind).answer_prefix,
+    log_info(task_line(choice));
+    return AnswerReader(*choice.task, wording ? wording->answer_prefix : format_of(examples.front().kind).answer_prefix,
                         parse_match(match), examples);
 }
 
@@ -206,9 +206,9 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         examples.resize(std::min(examples.size(), static_cast<size_t>(options.integer("limit"))));
     }
     const Reading reading{ options.text("task"), options.text("match") };
-    if (!reading.match.empty() && !reading.task.empty() && reading.task != generic_task().name) {
-        throw UsageError("--match: task " + reading.task + " has a way of its own to read answers",
-                         "leave out one of the two");
+    if (!reading.task.empty()) {
+        choose_task(reading.task, reading.match,
+                    examples); // refuses a --match of another task before the model is loaded
     }
 
     if (options.given("choose-settled")) {

@@ -184,7 +184,7 @@ const std::vector<OptionRow> & option_table() {
         { "out", "-o --output", text, "OUT.gguf", "", "", g_output, "convert",
           "the file to write, or a directory to put it into under its usual name" },
         { "out", "-o --output", text, "DIR", "", "", g_output, "export",
-          "the directory or file to write" },
+          "the directory or file to write; a file given as a directory gets its usual name there" },
         { "as", "", choice, "KIND", "", "penelope|peft|lora|merged|bundle|hf", g_output, "export",
           "penelope: directory for PyTorch; peft: PEFT directory; lora: GGUF adapter for llama.cpp; merged: backbone with "
           "the LoRA folded in; bundle: everything in one file; hf: Hugging Face directory of the backbone" },
@@ -215,6 +215,8 @@ const std::vector<OptionRow> & option_table() {
           "listops: steps kept of a longer reduction (default 6)" },
         { "chains", "", integer, "N", "3", "1..52", g_data, "data", "thread: chains of edges, one of which is asked about" },
         { "surface", "", choice, "NAME", "letters", "letters|words", g_data, "data", "thread: how it is told" },
+        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "data",
+          "with check, split and audit: treat the data as this task's (default: by the marks of its questions, else generic)" },
         { "exclude", "", text, "FILE", "", "", g_data, "data", "leave out the questions of this file; may be repeated", true },
 
         // Bench.

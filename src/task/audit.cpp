@@ -194,7 +194,7 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
     return report;
 }
 
-AuditReport audit_paths(const std::vector<std::filesystem::path> & paths) {
+AuditReport audit_paths(const std::vector<std::filesystem::path> & paths, const Task * task) {
     std::vector<NamedExamples> files;
     for (const std::filesystem::path & path : paths) {
         for (const std::filesystem::path & file : data_files(path)) {
@@ -204,7 +204,7 @@ AuditReport audit_paths(const std::vector<std::filesystem::path> & paths) {
     if (files.empty()) {
         throw Error(ErrorKind::usage, "audit: no files given", "name a data folder or data files");
     }
-    return audit(files);
+    return audit(files, task);
 }
 
 void require_clean(const AuditReport & report) {

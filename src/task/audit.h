@@ -32,7 +32,7 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task = 
 
 // Each path is a .jsonl or .json file or a folder, which stands for all such files in it but audit.json. Throws Error as
 // read_examples does (ids that occur twice are for the report), and not_found for a folder without such files.
-AuditReport audit_paths(const std::vector<std::filesystem::path> & paths);
+AuditReport audit_paths(const std::vector<std::filesystem::path> & paths, const Task * task = nullptr);
 
 // Throws Error (format) with the report's problem unless it is ok.
 void require_clean(const AuditReport & report);

@@ -3,6 +3,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "task/choose_task.h"
 
 #include <memory>
 #include <system_error>
@@ -104,15 +105,14 @@ AuditReport write_dataset(const Task & task, const DatasetOptions & options, con
     return write_parts(task.generate(options), task, options_json(options), Repeats::refused, out_dir, force);
 }
 
-AuditReport write_division(const fs::path & path, const Shares & shares, uint64_t seed, const fs::path & out_dir,
-                           bool force) {
+AuditReport write_division(const fs::path & path, const Shares & shares, uint64_t seed, const std::string & task,
+                           const fs::path & out_dir, bool force) {
     if (!force) {
         refuse_existing(out_dir);
     }
     const std::vector<Example> examples = read_examples(path);
-    const Task *               task     = recognize_task(examples);
     return write_parts(
-        divide(examples, shares, seed), task ? *task : generic_task(),
+        divide(examples, shares, seed), *choose_task(task, "", examples).task,
         { { "file", path.string() }, { "split", { shares.train, shares.valid, shares.test } }, { "seed", seed } },
         Repeats::counted, out_dir, force);
 }

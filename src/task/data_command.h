@@ -19,9 +19,9 @@ AuditReport write_dataset(const Task & task, const DatasetOptions & options, con
                           bool force);
 
 // Divides a file into parts, which are written in the same way. Questions that occur several times stay in one part and are
-// counted in the report, not refused.
+// counted in the report, not refused. task: its name; empty: by the questions.
 AuditReport write_division(const std::filesystem::path & path, const Shares & shares, uint64_t seed,
-                           const std::filesystem::path & out_dir, bool force);
+                           const std::string & task, const std::filesystem::path & out_dir, bool force);
 
 // The hashes of the questions in these files, for DatasetOptions::excluded: data made with them shares no question with the
 // files. Throws Error as read_examples does.

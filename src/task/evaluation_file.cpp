@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "task/task.h"
+#include "task/choose_task.h"
 
 #include <filesystem>
 #include <fstream>
@@ -107,7 +107,7 @@ Prediction read_prediction(const Json & row, const std::string & where) {
 }
 
 // What a run's predictions say of it, but for the K its file names and the method.
-Evaluation from_predictions(std::vector<Prediction> predictions) {
+Evaluation from_predictions(std::vector<Prediction> predictions, const std::string & task_name) {
     Evaluation           e;
     std::vector<Example> examples;
     for (const Prediction & p : predictions) {
@@ -115,8 +115,7 @@ Evaluation from_predictions(std::vector<Prediction> predictions) {
             examples.push_back({ p.id, p.question, {}, p.gold });
         }
     }
-    const Task * task = recognize_task(examples);
-    task              = task ? task : &generic_task();
+    const Task * task = choose_task(task_name, "", examples).task;
     e.task            = task->name;
     e.chance          = task->chance(examples);
     e.scores          = score(predictions);
@@ -148,6 +147,7 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
     for (const Prediction & p : evaluation.predictions) {
         lines += dump_json(OrderedJson{ { "id", p.id },
                                         { "run", run },
+                                        { "task", evaluation.task },
                                         { "method", evaluation.method },
                                         { "K", steps_json(p.n_steps) },
                                         { "steps", p.n_taken },
@@ -175,7 +175,7 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
     }
     std::vector<Evaluation> evaluations;
     struct Run {
-        std::string             method;
+        std::string             method, task; // files of version 0.2 name no task
         int                     default_steps = 0;
         std::vector<Prediction> predictions;
     };
@@ -207,10 +207,11 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
         Run & of = runs[run];
         of.predictions.push_back(std::move(p));
         of.method        = json_get<std::string>(object, "method", where);
+        of.task          = json_find<std::string>(object, "task", where).value_or("");
         of.default_steps = int(json_get<int64_t>(object, "default_K", where));
     }
     for (auto & [number, run] : runs) {
-        evaluations.push_back(from_predictions(std::move(run.predictions)));
+        evaluations.push_back(from_predictions(std::move(run.predictions), run.task));
         evaluations.back().method        = run.method;
         evaluations.back().default_steps = run.default_steps;
     }

@@ -6,7 +6,9 @@
 #include "task/question.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
+#include <string_view>
 
 namespace penelope {
 
@@ -115,8 +117,36 @@ std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples) {
              { "the most frequent answer", majority_share(examples) } };
 }
 
+// "Evaluate: " and one whole expression: brackets that match, each opened by an operator, and single digits.
 bool is_listops_question(const std::string & question) {
-    return normalize_bracketed(question).rfind("evaluate:[", 0) == 0 && read_surface(question).op != no_operator;
+    constexpr std::string_view opening = "Evaluate:";
+    const std::string          text    = trim(question);
+    if (text.compare(0, opening.size(), opening) != 0) {
+        return false;
+    }
+    int  level    = 0;
+    bool is_whole = false;
+    for (size_t i = opening.size(); i < text.size();) {
+        if (std::isspace(static_cast<unsigned char>(text[i]))) {
+            i++;
+            continue;
+        }
+        const size_t      end  = std::min(text.find_first_of(" \t\r\n[]", i + 1), text.size());
+        const std::string word = text.substr(i, end - i);
+        if (word == "]") {
+            is_whole = --level == 0;
+        } else if (word[0] == '[') {
+            level++;
+        }
+        const bool fits = word == "]" || (word.size() == 1 && word[0] >= '0' && word[0] <= '9') ||
+                          std::any_of(listops_operators.begin(), listops_operators.end(),
+                                      [&](const std::string & name) { return word == "[" + name; });
+        i = end;
+        if (!fits || level < 0 || (level == 0 && !(is_whole && i == text.size()))) {
+            return false;
+        }
+    }
+    return is_whole;
 }
 
 Facets listops_facets(const Example & example) {

@@ -1,10 +1,13 @@
 #include "task/prontoqa.h"
 
+#include "base/format.h"
 #include "task/guess.h"
 #include "task/question.h"
 #include "task/split.h"
 
+#include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace penelope {
 
@@ -96,6 +99,27 @@ std::string claim(const std::string & person, const Property & property, bool de
     return person + " is " + (property.negated != denied ? "not " : "") + property.name + ".";
 }
 
+// "lempus", "lempus." and "Lempuses" name the concept lempus.
+bool names_concept(const std::string & word) {
+    std::string noun = to_lower(word);
+    noun.erase(std::remove(noun.begin(), noun.end(), '.'), noun.end());
+    return std::any_of(concepts.begin(), concepts.end(),
+                       [&](const std::string & name) { return noun == name || noun == name + "es"; });
+}
+
+bool ends_sentence(const std::string & word) {
+    return word.back() == '.';
+}
+
+std::vector<std::string> words_of(const std::string & text) {
+    std::istringstream       in(text);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) {
+        words.push_back(word);
+    }
+    return words;
+}
+
 } // namespace
 
 Example draw_prontoqa_example(int n_hops, Rng & rng) {
@@ -178,7 +202,27 @@ std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples) 
 }
 
 bool is_prontoqa_question(const std::string & question) {
-    return question.find(query_opening) != std::string::npos;
+    const size_t query = question.find(query_opening);
+    if (query == std::string::npos) {
+        return false;
+    }
+    // Before the query at least one sentence, each of which names a concept.
+    bool has_sentence = false, names_one = false;
+    for (const std::string & word : words_of(question.substr(0, query))) {
+        names_one = names_one || names_concept(word);
+        if (ends_sentence(word)) {
+            if (!names_one) {
+                return false;
+            }
+            has_sentence = true;
+            names_one    = false;
+        }
+    }
+    // The query is one claim: "Max is hot." or "Max is not hot."
+    const std::vector<std::string> claimed = words_of(question.substr(query + std::string(query_opening).size()));
+    const size_t                   n       = claimed.size();
+    return has_sentence && (n == 3 || (n == 4 && claimed[2] == "not")) && claimed[1] == "is" &&
+           std::count_if(claimed.begin(), claimed.end(), ends_sentence) == 1 && ends_sentence(claimed.back());
 }
 
 Facets prontoqa_facets(const Example & example) {

@@ -272,7 +272,11 @@ std::vector<ChanceLevel> prosqa_chance(const std::vector<Example> &) {
 }
 
 bool is_prosqa_question(const std::string & question) {
-    return !final_question(question).empty();
+    const std::vector<std::string> words      = final_question(question);
+    const auto                     is_concept = [](const std::string & word) {
+        return std::find(concepts.begin(), concepts.end(), word) != concepts.end();
+    };
+    return !words.empty() && is_concept(words[3]) && is_concept(words[5]);
 }
 
 Facets prosqa_facets(const Example & example) {

@@ -46,7 +46,8 @@ const std::vector<Task> & tasks() {
           is_listops_question,
           listops_facets,
           listops_results,
-          default_answer_prefix },
+          default_answer_prefix,
+          "every question is an expression such as Evaluate: [MAX 3 [MIN 4 7] 2]" },
         { "prosqa",
           sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }),
           {},
@@ -59,7 +60,8 @@ const std::vector<Task> & tasks() {
           is_prosqa_question,
           prosqa_facets,
           prosqa_results,
-          default_answer_prefix },
+          default_answer_prefix,
+          "every question ends with two concepts of ProsQA, as in: Is Tom a lempus or scrompus?" },
         { "prontoqa",
           sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }),
           {},
@@ -72,7 +74,9 @@ const std::vector<Task> & tasks() {
           is_prontoqa_question,
           prontoqa_facets,
           prontoqa_results,
-          default_answer_prefix },
+          default_answer_prefix,
+          "every question has rules about concepts of PrOntoQA (lempus, wumpus, ...) and ends with: True or false: Max "
+          "is hot." },
         // The answer stands alone on the last line, which needs no mark.
         { "thread",
           sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }),
@@ -86,7 +90,8 @@ const std::vector<Task> & tasks() {
           is_thread_question,
           thread_facets,
           thread_results,
-          "" },
+          "",
+          "every question lists edges and a start, as in: ab bc cc ?a, or tells who hands the key to whom" },
     };
     return registry;
 }
@@ -104,7 +109,8 @@ const Task & generic_task() {
                                [](const std::string &) { return false; },
                                generic_facets,
                                generic_results,
-                               default_answer_prefix };
+                               default_answer_prefix,
+                               "" };
     return task;
 }
 

@@ -80,7 +80,8 @@ struct Task {
     // The question in the form that is hashed: two questions with the same one count as the same.
     std::string (*normalize)(const std::string & question);
 
-    bool (*recognizes)(const std::string & question); // whether the question has the shape of this task
+    // Whether the question has the marks of this task, which no other data has.
+    bool (*recognizes)(const std::string & question);
 
     Facets (*facets)(const Example & example);
 
@@ -88,6 +89,8 @@ struct Task {
     std::vector<std::string> (*results)(const Example & example);
 
     const char * answer_prefix; // what a trained model writes before an answer, unless told otherwise
+
+    const char * marks; // what its questions are recognized by, for people: "every question is ..."
 };
 
 const std::vector<Task> & tasks();

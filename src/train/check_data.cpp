@@ -2,10 +2,10 @@
 
 #include "arch/config.h"
 #include "gguf/reader.h"
+#include "task/choose_task.h"
 #include "task/example_format.h"
 #include "task/guess.h"
 #include "task/question.h"
-#include "task/task.h"
 #include "task/text_layout.h"
 #include "text/prompt_template.h"
 #include "train/training_data.h"
@@ -50,7 +50,7 @@ OrderedJson tokens_json(const TrainingData & data, size_t n_context) {
 
 } // namespace
 
-OrderedJson check_data(const std::string & path, const std::string & base) {
+OrderedJson check_data(const std::string & path, const std::string & base, const std::string & task) {
     const std::vector<Example>    examples = read_examples(path);
     const ExampleFormat &         format   = format_of(examples.front().kind);
     std::set<std::string>         questions;
@@ -59,20 +59,21 @@ OrderedJson check_data(const std::string & path, const std::string & base) {
         questions.insert(normalize_text(example.question));
         answers[example.answer]++;
     }
-    const auto   frequent = std::max_element(answers.begin(), answers.end(),
-                                             [](const auto & a, const auto & b) { return a.second < b.second; });
-    const Task * task     = recognize_task(examples);
-    OrderedJson  report   = {
-           { "status", "ok" },
-           { "file", path },
-           { "format", format.name },
-           { "examples", examples.size() },
-           { "steps", steps_json(examples) },
-           { "questions", questions.size() },
-           { "answers", answers.size() },
-           { "most_frequent",
-             { { "answer", frequent->first }, { "share", double(frequent->second) / double(examples.size()) } } },
-           { "task", (task ? *task : generic_task()).name },
+    const auto       frequent = std::max_element(answers.begin(), answers.end(),
+                                                 [](const auto & a, const auto & b) { return a.second < b.second; });
+    const TaskChoice choice   = choose_task(task, "", examples);
+    OrderedJson      report   = {
+               { "status", "ok" },
+               { "file", path },
+               { "format", format.name },
+               { "examples", examples.size() },
+               { "steps", steps_json(examples) },
+               { "questions", questions.size() },
+               { "answers", answers.size() },
+               { "most_frequent",
+                 { { "answer", frequent->first }, { "share", double(frequent->second) / double(examples.size()) } } },
+               { "task", choice.task->name },
+               { "task_reason", choice.why },
     };
     std::string prompt;
     if (!base.empty()) {
@@ -87,7 +88,7 @@ OrderedJson check_data(const std::string & path, const std::string & base) {
     }
     report["first"] = { { "prompt", prompt },
                         { "target", target_text(examples.front(), 0, format.answer_prefix) },
-                        { "results", step_results(task ? *task : generic_task(), examples.front()) } };
+                        { "results", step_results(*choice.task, examples.front()) } };
     return report;
 }
 

@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "base/path.h"
+#include "task/choose_task.h"
 #include "task/example_format.h"
 #include "text/prompt_template.h"
 #include "text/utf8.h"
@@ -151,15 +153,11 @@ int depth_for(const std::vector<Example> & examples, int usual, const Task & tas
 } // namespace
 
 void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
-    if (s.model.sidecar.task.empty()) {
-        const Task * recognized = s.model.sidecar.match.empty() ? recognize_task(examples) : nullptr;
-        s.model.sidecar.task    = (recognized ? *recognized : generic_task()).name;
-    }
-    require(s.model.sidecar.match.empty() || s.model.sidecar.task == generic_task().name,
-            "--match: task " + s.model.sidecar.task + " has a way of its own to read answers",
-            "leave out one of the two");
+    const TaskChoice choice = choose_task(s.model.sidecar.task, s.model.sidecar.match, examples);
+    s.model.sidecar.task    = choice.task->name;
+    log_info(task_line(choice));
     const MethodTraining & training = method_training(s.model.method);
-    const Task &           task     = find_task(s.model.sidecar.task);
+    const Task &           task     = *choice.task;
     const Protocol &       protocol = task.protocol;
     if (s.batch == 0) {
         s.batch = protocol.batch;

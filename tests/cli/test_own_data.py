@@ -98,6 +98,43 @@ class OwnData(unittest.TestCase):
         done = run("train", *latent, "--data", bare, "--out", self.root / "no")
         self.assertEqual((done.returncode, "no example has steps" in done.stderr), (2, True), done.stderr)
 
+    def test_own_true_or_false_questions_are_no_prontoqa(self):
+        rows = [{"question": f"Town {i} is old. True or false: Town {i} is new.", "steps": ["old is not new"], "answer": ("False", "True")[i % 2]} for i in range(12)]
+        folder = self.root / "truth"
+        folder.mkdir()
+        data = write_lines(folder / "all.jsonl", rows)
+        checked = json.loads(ok("data", "check", data, "--json").stdout)
+        self.assertEqual((checked["task"], checked["task_reason"]), ("generic", "the data is that of no built-in task"))
+        self.assertIn("task       generic: the data is that of no built-in task\n", ok("data", "check", data).stdout)
+        self.assertEqual(json.loads(ok("data", "check", data, "--task", "prontoqa", "--json").stdout)["task"], "prontoqa")
+        ok("data", "split", data, "--out", folder / "parts")
+        self.assertEqual(json.loads((folder / "parts" / "audit.json").read_text())["task"], "generic")
+        plan = ("train", "-m", self.base, "--method", "penelope", "--data", folder / "parts", "--out", folder / "run", "--dry-run", "--json")
+        done = ok(*plan)
+        self.assertIn("task generic: the data is that of no built-in task\n", done.stderr)
+        self.assertEqual(sum(stage["updates"] for stage in json.loads(done.stdout)["stages"]), 1500, "not PrOntoQA's 3000")
+        done = ok(*plan, "--task", "prontoqa")
+        self.assertIn("task prontoqa: given by --task\n", done.stderr)
+        self.assertEqual(sum(stage["updates"] for stage in json.loads(done.stdout)["stages"]), 3000)
+        done = ok("eval", "-m", self.base, "--data", data, "--timed", 0, "--task", "prontoqa", "--json", "--predictions", folder / "p.jsonl")
+        self.assertEqual(json.loads(done.stdout)["task"], "prontoqa")
+        self.assertIn("task prontoqa: given by --task\n", done.stderr)
+        report = json.loads(ok("report", folder / "p.jsonl", "--out", folder / "report", "--json").stdout)
+        self.assertIn("Task: prontoqa", (folder / "report" / "report.md").read_text(), report)
+
+    def test_a_built_in_task_is_recognized_and_said(self):
+        folder = self.root / "built-in"
+        for task in ("listops", "prosqa", "prontoqa", "thread"):
+            ok("data", task, "--out", folder / task, "--train", 20, "--valid", 4, "--test", 4)
+            checked = json.loads(ok("data", "check", folder / task / "train.jsonl", "--json").stdout)
+            self.assertEqual(checked["task"], task)
+            self.assertRegex(checked["task_reason"], "^every question .*; --task generic")
+            self.assertEqual(json.loads(ok("data", "check", folder / task / "train.jsonl", "--task", "generic", "--json").stdout)["task"], "generic")
+        audit = json.loads(ok("data", "audit", folder / "listops", "--task", "generic", "--json").stdout)
+        self.assertEqual(audit["task"], "generic")
+        done = run("data", "listops", "--task", "prosqa", "--out", folder / "no")
+        self.assertEqual((done.returncode, "--task: goes with check, split and audit" in done.stderr), (2, True), done.stderr)
+
     def test_one_rate_for_two_is_refused(self):
         done = run("train", "-m", self.base, "--method", "penelope", "--data", self.data, "--out", self.root / "no", "--rates", "1e-4")
         self.assertEqual(done.returncode, 2)

@@ -2,11 +2,15 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "support/errors.h"
 #include "task/answer_reader.h"
+#include "task/choose_task.h"
 #include "task/extract.h"
 #include "task/task.h"
 
 using namespace penelope;
+using penelope::test::contains;
+using penelope::test::error_of;
 
 TEST_CASE("the answer part") {
     CHECK(answer_part("[MIN 4 7] = 4\n### 4") == "4");
@@ -106,7 +110,7 @@ TEST_CASE("the registry") {
 
 TEST_CASE("a set is recognized only if all of it has one shape") {
     const Example a = { "a", "Evaluate: [MAX 1 2]", {}, "2" };
-    const Example b = { "b", "True or false: Max is hot.", {}, "True" };
+    const Example b = { "b", "Max is a lempus. True or false: Max is hot.", {}, "True" };
     const Example c = { "c", "What is it?", {}, "it" };
     REQUIRE(recognize_task({ a }) != nullptr);
     CHECK(recognize_task({ a })->name == std::string("listops"));
@@ -116,4 +120,43 @@ TEST_CASE("a set is recognized only if all of it has one shape") {
     CHECK(recognize_task({ { "d", a.question, {}, "C#" } }) == nullptr); // not an answer of that task
     CHECK(std::string(find_task("generic").name) == "generic");
     CHECK(recognize_task({}) == nullptr);
+}
+
+TEST_CASE("data of one's own that looks like a built-in task is not taken for one") {
+    const std::vector<Example> own = {
+        { "a", "True or false: Paris is big.", {}, "True" },
+        { "b", "Rome is old. Oslo is cold. True or false: Oslo is warm.", {}, "False" },
+        { "c",
+          "Max is a lempus. Rome is old. True or false: Max is hot.",
+          {},
+          "False" }, // one sentence of another kind
+        { "d", "Max is a lempus. True or false: it will rain in Rome tomorrow.", {}, "False" },
+        { "e", "Is Tom a cat or dog?", {}, "Tom is a cat." },
+        { "f", "Every lempus is a cat. Is Tom a lempus or dog?", {}, "Tom is a dog." },
+        { "g", "Evaluate: [MAX 12 7]", {}, "7" },
+        { "h", "Evaluate: [MAX 3 7] and say why", {}, "7" },
+        { "i", "Evaluate: [MAX 3 7", {}, "7" },
+        { "j", "Evaluate: [MAX 3 7]] 2", {}, "7" },
+        { "k", "Evaluate: [SUM 3 4]", {}, "7" },
+    };
+    for (const Example & example : own) {
+        CAPTURE(example.question);
+        CHECK(recognize_task({ example }) == nullptr);
+        CHECK(choose_task("", "", { example }).task == &generic_task());
+    }
+}
+
+TEST_CASE("what is said decides on the task, else the marks of the questions, and the reason is given") {
+    const std::vector<Example> listops = { { "a", "Evaluate: [MAX 1 2]", {}, "2" } };
+    CHECK(choose_task("", "", listops).task->name == std::string("listops"));
+    CHECK(contains(task_line(choose_task("", "", listops)), "task listops: every question is an expression"));
+    CHECK(contains(task_line(choose_task("", "", listops)), "--task generic"));
+    CHECK(task_line(choose_task("generic", "", listops)) == "task generic: given by --task");
+    CHECK(task_line(choose_task("prontoqa", "", listops)) == "task prontoqa: given by --task");
+    CHECK(choose_task("", "number", listops).task == &generic_task());
+    CHECK(choose_task("generic", "number", listops).task == &generic_task());
+    CHECK(task_line(choose_task("", "", { { "a", "What?", {}, "it" } })) ==
+          "task generic: the data is that of no built-in task");
+    CHECK(error_of([&] { choose_task("listops", "number", listops); }).kind == ErrorKind::usage);
+    CHECK(error_of([&] { choose_task("sudoku", "", listops); }).kind == ErrorKind::usage);
 }
