@@ -192,12 +192,11 @@ bool Trainer::is_due(int64_t every) const {
 TrainOutcome Trainer::finish(const TrainEvents & events) {
     TrainOutcome outcome;
     outcome.update      = state_.update;
-    outcome.best        = state_.best;
     outcome.k_default   = settings_.depth;
     outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
-        const int64_t    best_update = take_best();
+        const bool       has_best = take_best();
         std::vector<int> depths(size_t(outcome.k_default) + 1);
         std::iota(depths.begin(), depths.end(), 0);
         ValidationOptions all = settings_.validation;
@@ -205,6 +204,9 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         Validator whole(*model_, *valid_, *reader_, backend_, all, ranks_, events.stop);
         outcome.exact         = whole.exact(depths);
         outcome.visible_steps = whole.writes_visible_steps();
+        if (!has_best) { // the weights are those of the last update, and so are their scores
+            state_.best = { state_.update, outcome.exact.back(), whole.loss(curriculum_.stages().back()) };
+        }
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
         const auto first = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
         if (model_->training().has_stages) { // else it knows one depth alone
@@ -214,8 +216,9 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
                       { { "n", whole.n_examples() },
                         { "exact", outcome.exact },
                         { "best_K", outcome.k_default },
-                        { "update", best_update } } } };
+                        { "update", state_.best.update } } } };
     }
+    outcome.best = state_.best;
     together(ranks_, [&] {
         if (ranks_.is_first()) {
             if (!outcome.exact.empty()) {

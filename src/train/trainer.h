@@ -97,7 +97,7 @@ class Trainer {
     void         save_last();
     void         save_best();
     RunState     load_last(const std::string & settings);
-    int64_t      take_best();
+    bool         take_best();
     void         check_same_settings();
     void         lay_out_stages();
     void         resume();

@@ -71,9 +71,10 @@ void Trainer::save_best() {
     });
 }
 
-// Takes the weights of the best validation and gives the update they are from; the last ones stay where that file is
-// damaged or gone. Of a run that was taken back to an older checkpoint the best state may be from the time after it.
-int64_t Trainer::take_best() {
+// Takes weights and score of the best validation. False: that file is damaged or gone, and the last weights stay. Of a
+// run that was taken back to an older checkpoint the best state may be from the time after it.
+bool Trainer::take_best() {
+    char has_best = 1; // for all ranks
     together(ranks_, [&] {
         if (!ranks_.is_first()) {
             return;
@@ -85,11 +86,13 @@ int64_t Trainer::take_best() {
                 throw;
             }
             log_warning(error.message() + "; the model gets the weights of the last update");
-            state_.best.update = state_.update;
+            has_best = 0;
         }
     });
+    ranks_.share(&has_best, sizeof(has_best));
+    share_state(ranks_, state_);
     share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
-    return state_.best.update;
+    return has_best != 0;
 }
 
 // The newest checkpoint that is whole. Throws Error(usage) when the run was started with other settings: then its
