@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "mpi/join_ranks.h"
+#include "train/setting_table.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -73,11 +74,15 @@ void check_device(const std::string & name) {
     }
 }
 
-// "help" and "help run" in the words of the options; "help --markdown", "help --man [run]", "help --completion" and
-// "help --commands" for the files that are made from them.
+// "help" and "help run" in the words of the options; "help --markdown", "help --settings", "help --man [run]",
+// "help --completion" and "help --commands" for the files that are made from them.
 int print_help(const std::vector<std::string> & args, Terminal & terminal) {
     if (args.size() > 1 && args[1] == "--markdown") {
         terminal.write(help_markdown());
+        return 0;
+    }
+    if (args.size() > 1 && args[1] == "--settings") {
+        terminal.write(settings_markdown());
         return 0;
     }
     if (args.size() > 1 && args[1] == "--man") {

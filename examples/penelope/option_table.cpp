@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "convert/file_type.h"
 #include "infer/random_engine.h"
+#include "train/setting_table.h"
 
 #include <cctype>
 #include <sstream>
@@ -48,15 +49,24 @@ constexpr const char * g_measuring  = "Measuring";
 constexpr const char * g_serving    = "Serving";
 constexpr const char * g_general    = "General";
 
-} // namespace
+OptionKind kind_of(SettingKind kind) {
+    switch (kind) {
+        case SettingKind::flag: return flag;
+        case SettingKind::integer: return integer;
+        case SettingKind::number: return number;
+        case SettingKind::choice: return choice;
+        case SettingKind::text: break;
+    }
+    return text;
+}
 
-const std::vector<OptionRow> & option_table() {
+std::vector<OptionRow> make_table() {
     static const std::string types          = "type of most weights: " + join(file_type_names(), ", ");
     static const std::string quantize_types = types + " (default for a sidecar: Q8_0)";
     static const std::string shapes         = join(known_shapes(), "|");
 
     // clang-format off
-    static const std::vector<OptionRow> table = {
+    std::vector<OptionRow> table = {
         // Arguments.
         { "file", "", argument, "FILE", "", "1", g_arguments, "info", "a GGUF file of any kind" },
         { "dir", "", argument, "DIR", "", "1", g_arguments, "convert",
@@ -236,7 +246,7 @@ const std::vector<OptionRow> & option_table() {
         // Evaluation.
         { "data", "", text, "FILE", "", "", g_data, "eval", "questions: JSON Lines, or Coconut's JSON" },
         { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "eval", "how answers are read (default: as the model's file says, else by the questions, else generic: any text)" },
-        { "match", "", choice, "HOW", "", "exact|number|choice", g_data, "eval train",
+        { "match", "", choice, "HOW", "", "exact|number|choice", g_data, "eval",
           "generic task: compare whole answers (default), their first numbers, or which of the data's answers they begin with" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
         { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
@@ -252,70 +262,16 @@ const std::vector<OptionRow> & option_table() {
           "choose the threshold of -K auto on these questions and write a copy of the sidecar that holds it" },
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another; a.jsonl@K=0 takes its answers at that K", true },
 
-        // Training.
-        { "method", "", choice, "NAME", "", "cot|penelope|coconut|codi", g_training, "train",
-          "cot: visible chain of thought, the source of the others; penelope, coconut, codi: latent steps" },
-        { "init", "", text, "FILE", "", "", g_training, "train", "LoRA or sidecar to continue" },
-        { "full", "", flag, "", "", "", g_training, "train", "train all weights of the backbone instead of LoRA" },
-        { "init-random", "", text, "SHAPE.toml", "", "", g_training, "train",
-          "start from a new small backbone of this shape instead of -m; needs --full" },
-        { "updates", "", integer, "N", "0", "0..", g_training, "train",
-          "optimizer steps; 0: as --epochs says, else 1500 (PrOntoQA 3000) for latent methods and 3, 1 or 2 epochs of Deep "
-          "ListOps, ProsQA or PrOntoQA for cot" },
-        { "epochs", "", number, "N", "0", "0..1000000", g_training, "train", "passes over the training data, instead of --updates" },
-        { "batch", "", integer, "N", "0", "0..4096", g_training, "train", "examples of an update; 0: 4 (PrOntoQA 8)" },
-        { "depth", "", integer, "K", "", "0..1000", g_training, "train",
-          "latent steps of the last stage (default 6, Coconut on Deep ListOps 8); 0: the same targets without latent steps" },
-        { "depth-draw", "", choice, "NAME", "stages", "stages|uniform|free", g_training, "train",
-          "stages: depth rises block by block as in the paper; uniform: each update draws K from 1 to --depth and asks for the answers that K "
-          "steps and the final pass can reach; free: the same, asking for all" },
-        { "learned", "", number, "LOSS", "0", "0..", g_training, "train",
-          "a stage lasts until its smoothed loss is at most this, on targets and on steps; with a drawn K its largest value rises likewise; 0: as "
-          "planned" },
-        { "step-loss", "", number, "W", "0", "0..1000", g_training, "train",
-          "weight of a loss on what the memory says at each latent step, against the result of the gold step" },
-        { "step-fade", "", number, "SHARE", "0", "0..1", g_training, "train", "share of the updates, at the end, over which that weight falls to 0" },
-        { "distill", "", number, "W", "20", "0..1000000", g_training, "train",
-          "CODI: weight of the distance between the states of student and teacher" },
-        { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, "train",
-          "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
-        { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, "train", "share of the updates over which the rates rise" },
-        { "clip", "", number, "NORM", "1", "0..", g_training, "train", "largest norm of all gradients together; 0: none" },
-        { "weight-decay", "", number, "W", "0.01", "0..", g_training, "train", "of matrices, decoupled" },
-        { "beta2", "", number, "B", "0.999", "0..0.999999", g_training, "train", "decay of the second moments: smaller ones suit short runs" },
-        { "dropout", "", number, "P", "0.05", "0..0.99", g_training, "train", "of what the LoRA pairs read" },
-        { "lora-rank", "", integer, "R", "16", "1..4096", g_training, "train", "rank of new pairs" },
-        { "lora-alpha", "", number, "A", "32", "0.001..1000000", g_training, "train", "scale of new pairs is alpha / rank" },
-        { "interval", "", text, "S:E", "", "", g_training, "train",
-          "layers S to E-1 that latent steps repeat (default: the upper 5 of 16, in proportion)" },
-        { "memory", "", integer, "M", "0", "0..1024", g_training, "train", "memory positions; 0: 8" },
-        { "readout", "", integer, "Q", "0", "0..1024", g_training, "train", "readout positions; 0: 2" },
-        { "k-max", "", integer, "K", "0", "0..1000", g_training, "train", "most latent steps the modules can take; 0: 8" },
-        { "time-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the time network; 0: half the model's" },
-        { "projection-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the projection of CODI; 0: the model's" },
-        { "adapter-length", "", integer, "N", "0", "0..1048576", g_training, "train", "width of the adapter; 0: an eighth of the model's" },
-        { "transition", "", choice, "NAME", "", "gru|overwrite", g_training, "train", "how memory changes in a step (default gru)" },
-        { "seed", "-s", integer, "S", "0", "0..", g_training, "train", "seed of new weights, order and dropout" },
-        { "recompute", "", flag, "", "", "", g_training, "train",
-          "compute each layer a second time in the backward instead of keeping what it made: about a third slower, a fraction of the memory" },
-        { "low-memory", "", flag, "", "", "", g_training, "train",
-          "keep no transposed weights and compute each layer a second time in the backward" },
-        { "data", "", text, "DIR", "", "", g_data, "train", "directory with train.jsonl and valid.jsonl (or .json as Coconut has them)" },
-        { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "train", "how answers are read (default: by the questions, else generic: any text)" },
-        { "prompt-template", "", text, "TEXT", "", "", g_data, "train", "prompt with {question} in it (default: {question} and a newline)" },
-        { "answer-prefix", "", text, "TEXT", "", "", g_data, "train", "what stands before the answer (default: ### and a space)" },
-        { "max-length", "", integer, "N", "0", "0..16777216", g_data, "train", "rows of an example at most; 0: the model's context" },
-        { "skip-long", "", flag, "", "", "", g_data, "train", "leave out examples that do not fit instead of refusing them" },
-        { "eval-every", "", integer, "N", "100", "0..", g_measuring, "train", "updates between validations; 0: at the end only" },
-        { "eval-limit", "", integer, "N", "200", "0..", g_measuring, "train", "examples of a validation; 0: all. The choice of K uses all" },
-        { "predict", "-n --n-predict", integer, "N", "0", "0..1048576", g_measuring, "train", "tokens of an answer at most; 0: 32 (cot 256)" },
-        { "kv-type", "-ctk --cache-type-k", choice, "TYPE", "f32", "f16|bf16|f32|q8_0", g_measuring, "train", "storage of keys and values while answers are written" },
         { "out", "-o --output", text, "DIR", "", "", g_output, "report", "the directory for report.md and its charts" },
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "the run folder to write" },
-        { "name", "", text, "TEXT", "", "", g_output, "train", "name of the model, kept in its file (default: that of the run folder)" },
-        { "save-every", "", integer, "N", "100", "0..", g_output, "train", "updates between checkpoints; 0: at the end only" },
-        { "keep", "", integer, "N", "0", "0..1000000", g_output, "train",
-          "checkpoints that stay as checkpoint/update-U.gguf, the newest N; 0: only the last and the one before it" },
+    };
+    // clang-format on
+    for (const SettingRow & row : setting_table()) {
+        table.push_back({ row.name, row.also, kind_of(row.kind), row.value, row.fallback, row.limits, row.group,
+                          "train", row.help });
+    }
+    // clang-format off
+    const std::vector<OptionRow> rest = {
         { "log-every", "", integer, "N", "10", "1..", g_output, "train", "updates between lines on stderr; on a terminal one line is kept up to date instead, unless -v is given" },
         { "resume", "", flag, "", "", "", g_output, "train", "continue the run of --out; flags not given come from its config.toml, a larger --updates makes it longer" },
         { "dry-run", "", flag, "", "", "", g_output, "train", "only say what would be trained, and what it would need" },
@@ -339,6 +295,14 @@ const std::vector<OptionRow> & option_table() {
         { "version", "", flag, "", "", "", g_general, "*", "show the versions of penelope, ggml and its backends and exit" },
     };
     // clang-format on
+    table.insert(table.end(), rest.begin(), rest.end());
+    return table;
+}
+
+} // namespace
+
+const std::vector<OptionRow> & option_table() {
+    static const std::vector<OptionRow> table = make_table();
     return table;
 }
 

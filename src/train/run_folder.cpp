@@ -234,6 +234,14 @@ void RunFolder::return_to(const std::string & checkpoint) const {
     give_name(checkpoint, last());
 }
 
+void RunFolder::update_config(const std::string & toml) const {
+    std::ifstream     in(config(), std::ios::binary);
+    const std::string held{ std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>() };
+    if (held != toml) {
+        write_file(config(), toml, true);
+    }
+}
+
 void RunFolder::append_metrics(const OrderedJson & line) const {
     std::ofstream out(metrics(), std::ios::app);
     out << dump_json(line) << "\n";

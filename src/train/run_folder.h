@@ -57,6 +57,9 @@ class RunFolder {
     // last() is damaged: this checkpoint takes its place.
     void return_to(const std::string & checkpoint) const;
 
+    // Writes config() anew unless it says this already.
+    void update_config(const std::string & toml) const;
+
     void append_metrics(const OrderedJson & line) const;
     // What was appended is on the disk.
     void sync_metrics() const;

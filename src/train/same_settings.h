@@ -1,4 +1,4 @@
-// Whether a run may go on under settings that differ from those it was started with, and how the difference is told.
+// The settings a checkpoint is kept with, and whether a run may go on under those of now.
 #pragma once
 
 #include "train/settings.h"
@@ -13,11 +13,34 @@ constexpr const char * kLengthKey = "updates"; // and how many updates
 constexpr const char * kStagesKey =
     "stages_for"; // updates the stages were laid out for, of a run that was lengthened since
 
-// The settings, JSON objects as settings_json() gives them, that only one of the two has, or both and not the same.
-std::vector<std::string> different_settings(const std::string & now, const std::string & then);
+// The SHA-256 of the files of a run; empty where there is none.
+struct FileSums {
+    std::string base, init, train, valid;
+};
 
-// Throws Error(usage) naming the flags and files behind these keys. what: "--resume: the run was started"
-[[noreturn]] void refuse_settings(const std::vector<std::string> & keys, const TrainSettings & settings,
-                                  const std::string & what, const std::string & hint);
+enum class Recorded { with_model, all };
+
+// Every setting that touches weights or scores and the checksums, as checkpoints and models record them. all: also what
+// only says which files are written when, in which the ranks of a run must agree too.
+OrderedJson settings_json(const TrainSettings & settings, const FileSums & sums, Recorded which);
+
+// A key of settings_json() whose value differs; a side without it has null.
+struct SettingChange {
+    std::string key;
+    OrderedJson then, now;
+};
+
+std::vector<SettingChange> changed_settings(const std::string & now, const std::string & then);
+
+// Whether a run may go on when this changed, and whether its scores before and after are then of different things.
+bool may_change(const SettingChange & change);
+bool changes_scores(const SettingChange & change);
+
+// "--clip was 1.0, now 0.5"; "data/train.jsonl is not the file it was"
+std::string change_text(const SettingChange & change, const TrainSettings & settings);
+
+// Throws Error(usage) with the text of every change: "cannot resume: --clip was 1.0, now 0.5".
+[[noreturn]] void refuse_changes(const std::vector<SettingChange> & changes, const TrainSettings & settings,
+                                 const std::string & what, const std::string & hint);
 
 } // namespace penelope

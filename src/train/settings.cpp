@@ -159,6 +159,11 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     const MethodTraining & training = method_training(s.model.method);
     const Task &           task     = *choice.task;
     const Protocol &       protocol = task.protocol;
+    s.model.keep_transposes         = !s.low_memory;
+    s.model.recompute               = s.model.recompute || s.low_memory;
+    if (s.model.full) {
+        s.model.dropout = 0; // there are no pairs
+    }
     if (s.batch == 0) {
         s.batch = protocol.batch;
     }

@@ -2,8 +2,9 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "train/data_files.h"
-#include "train/same_settings.h"
+#include "train/file_hashes.h"
 #include "train/save_model.h"
 #include "train/share_state.h"
 
@@ -29,6 +30,8 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
         valid_ = std::make_unique<TrainingData>(std::move(held_out), model_->tokenizer(), layout);
     }
     check_lengths();
+    log_debug("tokenized " + std::to_string(train_->n_encoded() + (valid_ ? valid_->n_encoded() : 0)) +
+              " texts: prompt and target of every example");
     if (settings_.batch < ranks.size()) {
         throw Error(ErrorKind::usage,
                     "--batch " + std::to_string(settings_.batch) + ": leaves some of " + std::to_string(ranks.size()) +
@@ -115,8 +118,12 @@ void Trainer::validate(const TrainEvents & events) {
 
 TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
     state_ = RunState{};
+    const std::vector<std::string> sums =
+        hash_files(ranks_, { settings_.model.base, settings_.model.init, find_split(settings_.data, "train"),
+                             find_split(settings_.data, "valid") });
     together(ranks_, [&] {
-        OrderedJson settings = settings_json(settings_);
+        sums_                = { sums[0], sums[1], sums[2], sums[3] };
+        OrderedJson settings = settings_json(settings_, sums_, Recorded::with_model);
         settings[kRanksKey]  = ranks_.size();
         state_.settings      = dump_json(settings);
         if (valid_) {

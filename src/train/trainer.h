@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/collective.h"
 #include "train/run_folder.h"
+#include "train/same_settings.h"
 #include "train/settings.h"
 
 #include <functional>
@@ -119,6 +120,7 @@ class Trainer {
     std::unique_ptr<BatchOrder>   order_;
     std::unique_ptr<StepGraphs>   graphs_;
     std::unique_ptr<Validator>    validator_;
+    FileSums                      sums_;
     RunState                      state_;
     int64_t                       saved_update_ = -1, saved_scored_ = -1; // of state_, in the last checkpoint
     size_t                        n_dropped_ = 0;

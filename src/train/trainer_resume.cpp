@@ -1,9 +1,7 @@
 // What a run leaves on the disk to go on from, and how it goes on: also with more updates than it was made for.
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
-#include "train/same_settings.h"
 #include "train/share_state.h"
 #include "train/trainer.h"
 
@@ -28,23 +26,6 @@ void Trainer::lay_out_stages() {
     curriculum.lengthen(s.n_updates);
     curriculum_ = std::move(curriculum);
 }
-
-namespace {
-
-bool contains(const std::vector<std::string> & keys, const char * key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-// The settings that must be as they were for a run to go on. Its length may grow, and the number of ranks change.
-std::vector<std::string> forbidden_changes(const std::string & now, const std::string & then) {
-    std::vector<std::string> different = different_settings(now, then);
-    for (const char * key : { kRanksKey, kLengthKey }) {
-        different.erase(std::remove(different.begin(), different.end(), key), different.end());
-    }
-    return different;
-}
-
-} // namespace
 
 // Nothing when that is what the last checkpoint holds: the one before it would be lost for a copy.
 void Trainer::save_last() {
@@ -101,10 +82,11 @@ RunState Trainer::load_last(const std::string & settings) {
     const std::vector<std::string> files = folder_.checkpoints();
     std::vector<std::string>       damaged; // and what is wrong with each
     const auto                     accept = [&](const RunState & state) {
-        const std::vector<std::string> changed = forbidden_changes(settings, state.settings);
-        if (!changed.empty()) {
-            refuse_settings(changed, settings_, "--resume: the run was started",
-                                                "give the same flags and files, or start a new run with another --out");
+        std::vector<SettingChange> changes = changed_settings(settings, state.settings);
+        changes.erase(std::remove_if(changes.begin(), changes.end(), may_change), changes.end());
+        if (!changes.empty()) {
+            refuse_changes(changes, settings_, "cannot resume",
+                                               "give the same flags and files, or start a new run with another --out");
         }
     };
     while (true) {
@@ -129,12 +111,13 @@ RunState Trainer::load_last(const std::string & settings) {
 
 // Ranks may run on machines with files of their own.
 void Trainer::check_same_settings() {
-    const std::vector<std::string> all = gather_together(ranks_, [&] { return state_.settings; });
+    const std::vector<std::string> all =
+        gather_together(ranks_, [&] { return dump_json(settings_json(settings_, sums_, Recorded::all)); });
     together(ranks_, [&] {
-        const std::vector<std::string> different = different_settings(all.front(), state_.settings);
-        if (!different.empty()) {
-            refuse_settings(different, settings_, "rank 0 was started",
-                            "all ranks need the same flags, data and models");
+        const std::vector<SettingChange> changes = changed_settings(all[size_t(ranks_.rank())], all.front());
+        if (!changes.empty()) {
+            refuse_changes(changes, settings_, "other settings than those of rank 0",
+                           "all ranks need the same flags, data and models");
         }
     });
 }
@@ -164,12 +147,21 @@ void Trainer::resume() {
 
 void Trainer::continue_from(const std::string & settings) {
     state_                                   = load_last(settings);
-    const std::string              where     = folder_.last();
-    const Json                     then      = parse_json(state_.settings, where);
-    const std::vector<std::string> different = different_settings(settings, state_.settings);
-    if (contains(different, kRanksKey)) {
-        log_warning("the run goes on with " + std::to_string(ranks_.size()) +
-                    " ranks; before it had another number, and sums are now rounded otherwise");
+    const std::string                where   = folder_.last();
+    const Json                       then    = parse_json(state_.settings, where);
+    const std::vector<SettingChange> changes = changed_settings(settings, state_.settings);
+    std::vector<std::string>         incomparable;
+    for (const SettingChange & change : changes) {
+        if (change.key == kRanksKey) {
+            log_warning("the run goes on with " + std::to_string(ranks_.size()) +
+                        " ranks; before it had another number, and sums are now rounded otherwise");
+        } else if (changes_scores(change)) {
+            incomparable.push_back(change_text(change, settings_));
+        }
+    }
+    if (!incomparable.empty()) {
+        log_warning(join(incomparable, ", ") + ": validation scores up to update " + std::to_string(state_.update) +
+                    " are not comparable with later ones");
     }
     const int64_t n_before = json_get<int64_t>(then, kLengthKey, where);
     if (settings_.n_updates < n_before) {
@@ -189,9 +181,9 @@ void Trainer::continue_from(const std::string & settings) {
     }
     state_.settings = dump_json(now);
     folder_.cut_metrics(state_.update, state_.scored);
-    if (contains(different, kLengthKey)) {
-        // For the next --resume, which may come without the flag.
-        write_file(folder_.config(), settings_toml(settings_), true);
+    // For the next --resume, which may come without the flags of this one.
+    folder_.update_config(settings_toml(settings_));
+    if (settings_.n_updates > n_before) {
         log_info("the run was made for " + std::to_string(n_before) + " updates and goes on to " +
                  std::to_string(settings_.n_updates));
     }

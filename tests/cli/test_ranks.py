@@ -157,7 +157,7 @@ class Ranks(unittest.TestCase):
             return errors_in(done.stderr)[0]
 
         self.assertRegex(start('{"question": "no answer"}'), r"rank 1: .*train\.jsonl")
-        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), "rank 0 was started with another file than .*train.jsonl")
+        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), r"other settings than those of rank 0: .*train\.jsonl is not the file it was")
 
     def test_ctrl_c_ends_all_ranks_and_the_run_goes_on_with_another_number(self):
         # Validations, so that a fast machine is not through before mpirun has passed the signal on.

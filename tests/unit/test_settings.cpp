@@ -1,20 +1,25 @@
-// The settings of a run as config.toml holds them, and which of two runs differ.
+// The table of settings, and what is made from it: config.toml, what a checkpoint records, and which changes a run that
+// is resumed may have.
 #include "support/errors.h"
 #include "train/same_settings.h"
-#include "train/settings.h"
+#include "train/setting_table.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <set>
+
 using namespace penelope;
 using penelope::test::contains;
+using penelope::test::error_of;
 
 namespace {
 
 TrainSettings visible_steps() {
-    TrainSettings settings;
-    settings.model.method = "cot";
-    settings.model.base   = "/base.gguf";
-    settings.data         = "/data";
+    TrainSettings settings = default_settings();
+    settings.model.method  = "cot";
+    settings.model.base    = "/base.gguf";
+    settings.data          = "/data";
     return settings;
 }
 
@@ -35,14 +40,149 @@ TEST_CASE("every text stands on one line, with everything in it") {
 TEST_CASE("what spares memory is said too") {
     TrainSettings settings = visible_steps();
     CHECK(contains(settings_toml(settings), "\nlow-memory = false\n"));
-    settings.model.keep_transposes = false;
-    settings.model.recompute       = true;
+    settings.low_memory      = true;
+    settings.model.recompute = true;
     CHECK(contains(settings_toml(settings), "\nlow-memory = true\n"));
     CHECK(contains(settings_toml(settings), "\nrecompute = true\n"));
 }
 
+namespace {
+
+const FileSums kSums{ "b", "i", "t", "v" };
+
+std::string recorded(const TrainSettings & settings) {
+    return dump_json(settings_json(settings, kSums, Recorded::with_model));
+}
+
+// A value that differs from what the row has.
+std::string another_value(const SettingRow & row, const TrainSettings & settings) {
+    const std::string now = setting_text(row, setting_json(row, settings));
+    switch (row.kind) {
+        case SettingKind::flag: return now == "true" ? "false" : "true";
+        case SettingKind::integer:
+        case SettingKind::number: return now == "1" || now == "1.0" ? "2" : "1";
+        case SettingKind::choice: {
+            const std::string choices = row.limits;
+            const std::string first   = choices.substr(0, choices.find('|'));
+            return first == now ? choices.substr(choices.rfind('|') + 1) : first;
+        }
+        case SettingKind::text: break;
+    }
+    return std::string(row.name) == "interval" ? "1:2" : std::string(row.name) == "rates" ? "0.5,0.25" : "another";
+}
+
+} // namespace
+
+TEST_CASE("names of settings are different, and each default is a value of its setting") {
+    std::set<std::string> names;
+    for (const SettingRow & row : setting_table()) {
+        CAPTURE(row.name);
+        CHECK(names.insert(row.name).second);
+        if (*row.fallback != '\0') {
+            TrainSettings settings;
+            set_setting(row, settings, row.fallback);
+            CHECK(setting_json(row, settings) == setting_json(row, default_settings()));
+        }
+    }
+    CHECK(default_settings().warmup == 0.05);
+    CHECK(default_settings().model.dropout == 0.05f);
+    CHECK(default_settings().validation.limit == 200);
+}
+
+TEST_CASE("every setting can be set, reads back as it was set and moves no other one") {
+    for (const char * method : { "penelope", "codi" }) {
+        TrainSettings settings = default_settings();
+        settings.model.method  = method;
+        for (const SettingRow & row : setting_table()) {
+            CAPTURE(row.name);
+            TrainSettings changed = settings;
+            set_setting(row, changed, another_value(row, settings));
+            for (const SettingRow & other : setting_table()) {
+                CAPTURE(other.name);
+                CHECK((setting_json(other, changed) != setting_json(other, settings)) == (&other == &row));
+            }
+        }
+    }
+}
+
+TEST_CASE("values that are none are refused under the name of their flag") {
+    for (const auto & [name, text] :
+         { std::pair("interval", "1-3"), std::pair("interval", "7"), std::pair("interval", ":"),
+           std::pair("rates", "1e-4,"), std::pair("rates", "nan,1"), std::pair("rates", "1;2"), std::pair("clip", "-1"),
+           std::pair("clip", "inf"), std::pair("batch", "x"), std::pair("kv-type", "f31"),
+           std::pair("full", "maybe") }) {
+        CAPTURE(name);
+        CAPTURE(text);
+        TrainSettings settings = default_settings();
+        const Error   error    = error_of([&] { set_setting(*find_setting(name), settings, text); });
+        CHECK(error.kind == ErrorKind::usage);
+        CHECK(contains(error.message(), std::string("--") + name + ": '" + text + "' is not "));
+    }
+}
+
+TEST_CASE("a checkpoint records every setting that touches weights or scores") {
+    for (const SettingRow & row : setting_table()) {
+        CAPTURE(row.name);
+        TrainSettings settings = default_settings();
+        settings.model.method  = std::string(row.name) == "projection-length" ? "codi" : "penelope";
+        TrainSettings changed  = settings;
+        set_setting(row, changed, another_value(row, settings));
+        const std::vector<SettingChange> changes = changed_settings(recorded(changed), recorded(settings));
+        const bool is_recorded = (row.use == SettingUse::weights || row.use == SettingUse::scores) && !row.is_path;
+        REQUIRE(changes.empty() == !is_recorded);
+        if (!is_recorded) {
+            continue;
+        }
+        const auto own = std::find_if(changes.begin(), changes.end(), [&](const SettingChange & change) {
+            return contains(change_text(change, settings), std::string("--") + row.name + " was ");
+        });
+        REQUIRE(own != changes.end());
+        CHECK(may_change(*own) == (row.use == SettingUse::scores || std::string(row.name) == "updates"));
+    }
+}
+
+TEST_CASE("settings that do not touch the weights may change when a run is resumed, all others not") {
+    const std::set<std::string> free{ "match",   "eval-every", "eval-limit", "predict",
+                                      "kv-type", "name",       "save-every", "keep" };
+    for (const SettingRow & row : setting_table()) {
+        CAPTURE(row.name);
+        CHECK((row.use == SettingUse::scores || row.use == SettingUse::files) == (free.count(row.name) > 0));
+    }
+    CHECK(find_setting("low-memory")->use == SettingUse::weights);
+}
+
+TEST_CASE("changes are told with both values") {
+    TrainSettings then              = default_settings();
+    then.model.method               = "penelope";
+    TrainSettings now               = then;
+    now.clip                        = 0.5;
+    now.batch                       = 3;
+    now.model.sidecar.answer_prefix = "A: ";
+    const Error error               = error_of(
+        [&] { refuse_changes(changed_settings(recorded(now), recorded(then)), now, "cannot resume", "hint"); });
+    CHECK(error.kind == ErrorKind::usage);
+    CHECK(error.message() ==
+          "cannot resume: --batch was 0, now 3, --clip was 1.0, now 0.5, --answer-prefix was '', now 'A: '");
+    // A change of method takes others with it; what it is itself is said.
+    now               = then;
+    now.model.method  = "cot";
+    const Error other = error_of(
+        [&] { refuse_changes(changed_settings(recorded(now), recorded(then)), now, "cannot resume", "hint"); });
+    CHECK(other.message() == "cannot resume: --method was penelope, now cot");
+    const Error file = error_of([&] {
+        refuse_changes({ { "base_sha256", "x", "y" } }, visible_steps(), "cannot resume", "hint");
+    });
+    CHECK(file.message() == "cannot resume: /base.gguf is not the file it was");
+}
+
 TEST_CASE("a setting that only one of two runs has is a difference, but for stages of a run that was made longer") {
-    const auto different = [](const char * now, const char * then) { return different_settings(now, then); };
+    const auto different = [](const char * now, const char * then) {
+        std::vector<std::string> keys;
+        for (const SettingChange & change : changed_settings(now, then)) {
+            keys.push_back(change.key);
+        }
+        return keys;
+    };
     CHECK(different("{\"seed\":1}", "{\"seed\":1,\"stages_for\":3}").empty());
     CHECK(different("{\"seed\":1}", "{\"seed\":2}") == std::vector<std::string>{ "seed" });
     CHECK(different("{\"seed\":1,\"kv_type\":\"f16\"}", "{\"seed\":1}") == std::vector<std::string>{ "kv_type" });

@@ -1,0 +1,172 @@
+// Values of the table of settings: from text, to JSON, and back to text.
+#include "base/error.h"
+#include "base/format.h"
+#include "train/setting_table.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <type_traits>
+
+namespace penelope {
+
+namespace {
+
+// The shortest number that gives this one again: 0.05, not 0.05000000074505806.
+double as_written(float value) {
+    char text[32];
+    for (int n_digits = 6; n_digits <= 9; n_digits++) {
+        std::snprintf(text, sizeof(text), "%.*g", n_digits, double(value));
+        if (std::strtof(text, nullptr) == value) {
+            break;
+        }
+    }
+    return std::strtod(text, nullptr);
+}
+
+// The whole text as a finite number, not below 0.
+template <typename T> std::optional<T> parse_number(const std::string & text) {
+    T          value{};
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size() || value < T{}) {
+        return std::nullopt;
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+        return std::isfinite(value) ? std::optional<T>(value) : std::nullopt;
+    }
+    return value;
+}
+
+std::optional<ggml_type> parse_type(const std::string & text) {
+    for (int type = 0; type < GGML_TYPE_COUNT; type++) {
+        const char * name = ggml_type_name(ggml_type(type));
+        if (name && text == name) {
+            return ggml_type(type);
+        }
+    }
+    return std::nullopt;
+}
+
+constexpr char separator(double) {
+    return ',';
+}
+constexpr char separator(uint32_t) {
+    return ':';
+}
+
+// "A<separator>B". Numbers with a fraction may be one: the second is then 0.
+template <typename T> std::optional<std::pair<T, T>> parse_pair(const std::string & text) {
+    const size_t middle = text.find(separator(T{}));
+    if (middle == std::string::npos && std::is_same_v<T, uint32_t>) {
+        return std::nullopt;
+    }
+    const auto first  = parse_number<T>(text.substr(0, middle));
+    const auto second = middle == std::string::npos ? std::optional<T>(T{}) : parse_number<T>(text.substr(middle + 1));
+    return first && second ? std::optional(std::pair(*first, *second)) : std::nullopt;
+}
+
+template <typename T> bool put(T * place, const std::string & text) {
+    const std::optional<T> value = parse_number<T>(text);
+    *place                       = value.value_or(*place);
+    return value.has_value();
+}
+bool put(bool * place, const std::string & text) {
+    *place = text == "true";
+    return text == "true" || text == "false";
+}
+bool put(std::string * place, const std::string & text) {
+    *place = text;
+    return true;
+}
+bool put(ggml_type * place, const std::string & text) {
+    const auto value = parse_type(text);
+    *place           = value.value_or(*place);
+    return value.has_value();
+}
+template <typename T> bool put(const std::pair<T *, T *> & places, const std::string & text) {
+    const auto value = parse_pair<T>(text);
+    if (value) {
+        *places.first  = value->first;
+        *places.second = value->second;
+    }
+    return value.has_value();
+}
+
+template <typename T> OrderedJson value_at(const T * place) {
+    return *place;
+}
+OrderedJson value_at(const float * place) {
+    return as_written(*place);
+}
+OrderedJson value_at(const ggml_type * place) {
+    return ggml_type_name(*place);
+}
+template <typename T> OrderedJson value_at(const std::pair<T *, T *> & places) {
+    return OrderedJson::array({ *places.first, *places.second });
+}
+
+std::string expected_form(const SettingRow & row) {
+    return std::string("--") + row.name + (*row.value != '\0' ? " " : "") + row.value + ": " + row.help;
+}
+
+} // namespace
+
+void set_setting(const SettingRow & row, TrainSettings & settings, const std::string & text) {
+    if (!std::visit([&](auto place) { return put(place, text); }, row.slot(settings))) {
+        const bool is_range = std::string(row.name) == "interval";
+        throw Error(ErrorKind::usage,
+                    std::string("--") + row.name + ": '" + text + "' is not " +
+                        (row.kind == SettingKind::text
+                             ? std::string("two numbers with '") + (is_range ? ':' : ',') + "' between them"
+                             : "such a value"),
+                    expected_form(row));
+    }
+}
+
+OrderedJson setting_json(const SettingRow & row, const TrainSettings & settings) {
+    // slot() gives a place to read or write; here it is read.
+    return std::visit([](auto place) { return value_at(place); }, row.slot(const_cast<TrainSettings &>(settings)));
+}
+
+std::string setting_text(const SettingRow & row, const OrderedJson & value) {
+    if (value.is_string()) {
+        return row.kind == SettingKind::text ? in_quotes(value.get<std::string>()) : value.get<std::string>();
+    }
+    if (value.is_array() && value.size() == 2) {
+        return dump_json(value[0]) + (value[0].is_number_float() ? "," : ":") + dump_json(value[1]);
+    }
+    return dump_json(value);
+}
+
+namespace {
+
+const char * when_resumed(const SettingRow & row) {
+    if (row.is_path) {
+        return "the path, not what is in the file";
+    }
+    if (std::string(row.name) == "updates") {
+        return "to a larger number";
+    }
+    switch (row.use) {
+        case SettingUse::weights: return "no";
+        case SettingUse::scores: return "yes, with a warning where scores are then of something else";
+        case SettingUse::files: return "yes";
+        case SettingUse::none: break;
+    }
+    return "as `--updates`, which it gives";
+}
+
+} // namespace
+
+std::string settings_markdown() {
+    std::string out = "| setting | default | may change with `--resume` |\n|---|---|---|\n";
+    for (const SettingRow & row : setting_table()) {
+        const std::string value = *row.value != '\0' ? std::string(" ") + row.value : "";
+        out += "| `--" + std::string(row.name) + value + "` | " + row.fallback + " | " + when_resumed(row) + " |\n";
+    }
+    return out;
+}
+
+} // namespace penelope
