@@ -40,6 +40,8 @@ DatasetOptions dataset_options(const Options & options, const Task & task) {
     }
     dataset.n_chains = static_cast<int>(options.integer("chains"));
     dataset.surface  = options.text("surface");
+
+    dataset.min_chains = static_cast<int>(options.integer("min-chains"));
     if (options.given("train")) {
         dataset.n_train = static_cast<size_t>(options.integer("train"));
     }
@@ -111,7 +113,10 @@ void print_check(const OrderedJson & r, Terminal & terminal) {
         results.push_back(in_quotes(result.get<std::string>()));
     }
     if (!results.empty()) {
-        terminal.line("what latent steps have to say with --step-loss\n" + join(results, " > "));
+        const std::string start = r.at("first").value("start", std::string());
+        terminal.line("what latent steps have to say with --step-loss\n" + join(results, " > ") +
+                      "\nand before that, with --teacher-forcing, what the first step starts from\n" +
+                      in_quotes(start));
     }
 }
 

@@ -32,7 +32,12 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
                             const LatentShape & shape, const std::vector<TimeStep> & steps, int n_steps, Node prompt,
                             Node target, int n_sequences, const TrajectoryRows & rows, SequenceState & kv) {
     const Boundary start = boundary(g, model, modules, shape, prompt, target, n_sequences, rows.all, kv);
-    Node           above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
+    // All of them at once: the prompt's keys and values of the lower layers are then free.
+    std::vector<Node> gold;
+    for (const GoldRows & step : rows.gold) {
+        gold.push_back(gold_memory(g, model, modules, shape, step, rows.memory, kv));
+    }
+    Node above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
 
     Trajectory trajectory{};
     trajectory.prompt = start.prompt;
@@ -40,6 +45,10 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
     trajectory.readout.push_back(start.readout);
     for (int t = 1; t <= n_steps; t++) {
         refine_once(g, model, modules, shape, steps[size_t(t - 1)], rows.memory, kv, trajectory);
+        if (size_t(t) <= gold.size()) {
+            trajectory.memory.back() =
+                replace_memory(g, rows.gold[size_t(t - 1)], trajectory.memory.back(), gold[size_t(t - 1)]);
+        }
         g.may_stop_after(trajectory.readout.back());
     }
 

@@ -3,6 +3,7 @@
 // and target rows.
 #pragma once
 
+#include "latent/gold_memory.h"
 #include "latent/interface.h"
 #include "latent/time.h"
 
@@ -16,6 +17,8 @@ struct TrajectoryRows {
     Rows    memory; // m rows per sequence, places n .. n+m-1
     Rows    latter; // interfaces and targets
     Queries kept;   // rows of the last call that are needed
+    // Teacher forcing: gold[t - 1] replaces the memory after step t, for steps 1 .. gold.size() < K. Empty in inference.
+    std::vector<GoldRows> gold;
 };
 
 // States worth looking at; index t = 0 .. K (step 0 has only memory and readout).

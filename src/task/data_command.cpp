@@ -15,13 +15,17 @@ namespace {
 namespace fs = std::filesystem;
 
 OrderedJson options_json(const DatasetOptions & options) {
-    const auto range = [](const DepthRange & depth) { return OrderedJson::array({ depth.first, depth.last }); };
-    return { { "seed", options.seed },           { "train", options.n_train },
-             { "valid", options.n_valid },       { "test", options.n_test },
-             { "depth", range(options.depth) },  { "test_depth", range(options.test_depth) },
-             { "operators", options.operators }, { "branch_p", options.branch_p },
-             { "max_steps", options.max_steps }, { "chains", options.n_chains },
-             { "surface", options.surface },     { "excluded_questions", options.excluded.size() } };
+    const auto  range = [](const DepthRange & depth) { return OrderedJson::array({ depth.first, depth.last }); };
+    OrderedJson all   = { { "seed", options.seed },           { "train", options.n_train },
+                          { "valid", options.n_valid },       { "test", options.n_test },
+                          { "depth", range(options.depth) },  { "test_depth", range(options.test_depth) },
+                          { "operators", options.operators }, { "branch_p", options.branch_p },
+                          { "max_steps", options.max_steps }, { "chains", options.n_chains },
+                          { "surface", options.surface },     { "excluded_questions", options.excluded.size() } };
+    if (options.min_chains > 0) {
+        all["min_chains"] = options.min_chains;
+    }
+    return all;
 }
 
 void refuse_existing(const fs::path & out_dir) {

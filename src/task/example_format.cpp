@@ -34,13 +34,15 @@ std::vector<std::string> optional_texts(const Json & object, const std::string &
 }
 
 void read_question(const Json & object, const std::string & where, Example & example) {
-    example.question = required_text(object, "question", where);
-    example.answer   = required_text(object, "answer", where);
-    example.steps    = optional_texts(object, "steps", "step", where);
-    example.results  = optional_texts(object, "step_results", "result", where);
-    if (!example.results.empty() && example.results.size() != example.steps.size()) {
-        throw bad_example(where, "has " + std::to_string(example.results.size()) + " results of " +
-                                     std::to_string(example.steps.size()) + " steps");
+    example.question       = required_text(object, "question", where);
+    example.answer         = required_text(object, "answer", where);
+    example.steps          = optional_texts(object, "steps", "step", where);
+    example.results        = optional_texts(object, "step_results", "result", where);
+    const size_t n_results = example.results.size(), n_steps = example.steps.size();
+    // One for each step, and before them what the first step starts from.
+    if (n_results > 0 && n_results != n_steps && (n_results != n_steps + 1 || n_steps == 0)) {
+        throw bad_example(where,
+                          "has " + std::to_string(n_results) + " results of " + std::to_string(n_steps) + " steps");
     }
 }
 

@@ -38,4 +38,10 @@ std::vector<std::string> generic_results(const Example & example) {
     return results;
 }
 
+std::string generic_start(const Example & example) {
+    const std::string line = example.steps.empty() ? "" : trim(example.steps.front());
+    const std::string word = line.substr(0, line.find_first_of(" \t"));
+    return as_in_a_line(word.substr(0, word.find_last_not_of(".,;:!?") + 1));
+}
+
 } // namespace penelope

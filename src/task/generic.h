@@ -19,4 +19,6 @@ std::string as_in_a_line(const std::string & result);
 // Of each step what follows its last `=`, else its last word, without the punctuation at the end; then the answer.
 std::vector<std::string> generic_results(const Example & example);
 
+std::string generic_start(const Example & example); // the first word of the first step
+
 } // namespace penelope

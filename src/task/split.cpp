@@ -35,6 +35,7 @@ const std::vector<OwnOption> & own_options() {
         { "branch", [](const DatasetOptions & options) { return options.branch_p != usual.branch_p; } },
         { "max-steps", [](const DatasetOptions & options) { return options.max_steps != usual.max_steps; } },
         { "chains", [](const DatasetOptions & options) { return options.n_chains != usual.n_chains; } },
+        { "min-chains", [](const DatasetOptions & options) { return options.min_chains != usual.min_chains; } },
         { "surface", [](const DatasetOptions & options) { return options.surface != usual.surface; } },
     };
     return table;

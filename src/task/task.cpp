@@ -46,6 +46,7 @@ const std::vector<Task> & tasks() {
           is_listops_question,
           listops_facets,
           listops_results,
+          generic_start,
           default_answer_prefix,
           "every question is an expression such as Evaluate: [MAX 3 [MIN 4 7] 2]" },
         { "prosqa",
@@ -60,6 +61,7 @@ const std::vector<Task> & tasks() {
           is_prosqa_question,
           prosqa_facets,
           prosqa_results,
+          generic_start,
           default_answer_prefix,
           "every question ends with two concepts of ProsQA, as in: Is Tom a lempus or scrompus?" },
         { "prontoqa",
@@ -74,13 +76,14 @@ const std::vector<Task> & tasks() {
           is_prontoqa_question,
           prontoqa_facets,
           prontoqa_results,
+          generic_start,
           default_answer_prefix,
           "every question has rules about concepts of PrOntoQA (lempus, wumpus, ...) and ends with: True or false: Max "
           "is hot." },
         // The answer stands alone on the last line, which needs no mark.
         { "thread",
           sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }),
-          { "chains", "surface" },
+          { "chains", "min-chains", "surface" },
           {},
           generate_thread,
           extract_end,
@@ -90,6 +93,7 @@ const std::vector<Task> & tasks() {
           is_thread_question,
           thread_facets,
           thread_results,
+          thread_start,
           "",
           "every question lists edges and a start, as in: ab bc cc ?a, or tells who hands the key to whom" },
     };
@@ -109,6 +113,7 @@ const Task & generic_task() {
                                [](const std::string &) { return false; },
                                generic_facets,
                                generic_results,
+                               generic_start,
                                default_answer_prefix,
                                "" };
     return task;
@@ -119,11 +124,16 @@ std::vector<std::string> step_results(const Task & task, const Example & example
         return task.results(example);
     }
     std::vector<std::string> results;
-    for (const std::string & result : example.results) {
-        results.push_back(as_in_a_line(result));
+    // One more than steps: the first is the start.
+    for (size_t i = example.results.size() - example.steps.size(); i < example.results.size(); i++) {
+        results.push_back(as_in_a_line(example.results[i]));
     }
     results.push_back(as_in_a_line(example.answer));
     return results;
+}
+
+std::string chain_start(const Task & task, const Example & example) {
+    return example.results.size() > example.steps.size() ? as_in_a_line(example.results.front()) : task.start(example);
 }
 
 const Task & find_task(const std::string & name) {

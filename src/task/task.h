@@ -30,8 +30,9 @@ struct DatasetOptions {
     double                   branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
     int                      max_steps = -1; // listops: transitions kept in a trace, -1 = all
     int                      n_chains  = 3;  // thread
-    std::string              surface   = "letters"; // thread: letters or words
-    std::unordered_set<std::string> excluded;       // question hashes that must not be generated (see task/question.h)
+    int         min_chains = 0; // thread: train questions have min_chains .. n_chains; 0: n_chains, as valid and test
+    std::string surface    = "letters";       // thread: letters or words
+    std::unordered_set<std::string> excluded; // question hashes that must not be generated (see task/question.h)
 };
 
 struct Dataset {
@@ -88,6 +89,9 @@ struct Task {
     // What stands in mind after each step, in words of the trace, then what stands there at the end. Empty without steps.
     std::vector<std::string> (*results)(const Example & example);
 
+    // What the first step starts from, in the same form.
+    std::string (*start)(const Example & example);
+
     const char * answer_prefix; // what a trained model writes before an answer, unless told otherwise
 
     const char * marks; // what its questions are recognized by, for people: "every question is ..."
@@ -97,6 +101,9 @@ const std::vector<Task> & tasks();
 
 // The targets of --step-loss: the results the file gives and then the answer, else those the task reads from the steps.
 std::vector<std::string> step_results(const Task & task, const Example & example);
+
+// What the chain of results begins with: what the file says, else what the task reads from question or steps. Needs steps.
+std::string chain_start(const Task & task, const Example & example);
 
 // Also by the name "generic". Throws Error (usage) naming the known tasks.
 const Task & find_task(const std::string & name);

@@ -31,6 +31,10 @@ int chain_length(const DatasetOptions & options) {
 }
 
 void check_size(const DatasetOptions & options) {
+    if (options.min_chains > options.n_chains) {
+        throw Error(ErrorKind::usage, "--min-chains " + std::to_string(options.min_chains) + ": is above --chains " +
+                                          std::to_string(options.n_chains));
+    }
     const ThreadSurface & surface = surface_of(options);
     const int             n_nodes = options.n_chains * (chain_length(options) + 1);
     if (n_nodes > static_cast<int>(surface.names.size())) {
@@ -47,8 +51,12 @@ std::vector<Example> fill_depths(const SplitRequest & request, const DatasetOpti
                                  Rng & rng) {
     const size_t n_depths = static_cast<size_t>(request.depth.last - request.depth.first + 1);
     auto         examples = fill_by_drawing(request, seen, [&](size_t index) {
-        const int depth = request.depth.first + static_cast<int>(index % n_depths);
-        return draw_thread(depth, chain_length(options), options.n_chains, options.surface, rng);
+        const int depth    = request.depth.first + static_cast<int>(index % n_depths);
+        int       n_chains = options.n_chains;
+        if (request.split == "train" && options.min_chains > 0) {
+            n_chains = draw_depth({ options.min_chains, options.n_chains }, rng);
+        }
+        return draw_thread(depth, chain_length(options), n_chains, options.surface, rng);
     });
     rng.shuffle(examples);
     return examples;
@@ -62,6 +70,11 @@ std::vector<std::string> ends_of(const Thread & thread) {
         }
     }
     return ends;
+}
+
+// A word comes with the space before it.
+std::string as_result(const std::string & name) {
+    return (name.size() > 1 ? " " : "") + name;
 }
 
 } // namespace
@@ -140,6 +153,10 @@ std::vector<ChanceLevel> thread_chance(const std::vector<Example> & examples) {
              { "the most frequent answer", majority_share(examples) } };
 }
 
+std::string thread_start(const Example & example) {
+    return as_result(read_thread(example.question).start);
+}
+
 std::string thread_guess(const std::string & question) {
     const std::vector<std::string> ends = ends_of(read_thread(question));
     return ends.empty() ? "" : ends.front();
@@ -165,7 +182,7 @@ std::vector<std::string> thread_results(const Example & example) {
     const std::vector<std::string> path = thread_path(read_thread(example.question));
     std::vector<std::string>       results;
     for (size_t i = 1; i < path.size(); ++i) {
-        results.push_back((path[i].size() > 1 ? " " : "") + path[i]); // a word comes with the space before it
+        results.push_back(as_result(path[i]));
     }
     if (!results.empty()) {
         results.push_back(results.back());

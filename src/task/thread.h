@@ -36,5 +36,6 @@ Facets                   thread_facets(const Example & example);
 
 // Where each step leads, then the end.
 std::vector<std::string> thread_results(const Example & example);
+std::string              thread_start(const Example & example);
 
 } // namespace penelope

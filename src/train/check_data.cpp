@@ -89,6 +89,9 @@ OrderedJson check_data(const std::string & path, const std::string & base, const
     report["first"] = { { "prompt", prompt },
                         { "target", target_text(examples.front(), 0, format.answer_prefix) },
                         { "results", step_results(*choice.task, examples.front()) } };
+    if (!examples.front().steps.empty()) {
+        report["first"]["start"] = chain_start(*choice.task, examples.front());
+    }
     return report;
 }
 

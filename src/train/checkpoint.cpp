@@ -75,6 +75,30 @@ void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, con
     }
 }
 
+OrderedJson depths_json(const std::vector<DepthRecord> & depths) {
+    OrderedJson all = OrderedJson::array();
+    for (const DepthRecord & depth : depths) {
+        all.push_back({ depth.accuracy, depth.n_drawn });
+    }
+    return all;
+}
+
+std::vector<DepthRecord> parse_depths(const Json & counts, const std::string & path) {
+    std::vector<DepthRecord> depths;
+    const auto               found = counts.find("depths");
+    if (found == counts.end()) {
+        return depths;
+    }
+    for (const Json & depth : *found) {
+        if (!depth.is_array() || depth.size() != 2 || !depth[0].is_number() || !depth[1].is_number_integer() ||
+            depth[1].get<int64_t>() < 0) {
+            throw Error(ErrorKind::format, path + ": the state of the run has a depth without accuracy and count");
+        }
+        depths.push_back({ depth[0].get<double>(), depth[1].get<int64_t>() });
+    }
+    return depths;
+}
+
 // What the counts of any run obey; that they fit the settings is for the trainer to check.
 RunState parse_state(const std::string & text, const std::string & path) {
     const Json counts = parse_json(text, path);
@@ -98,6 +122,7 @@ RunState parse_state(const std::string & text, const std::string & path) {
     state.best.update = json_get<int64_t>(best, "update", path);
     state.best.exact  = json_get<double>(best, "exact", path);
     state.best.loss   = json_get<double>(best, "loss", path);
+    state.depths      = parse_depths(counts, path);
     const auto within = [&](const char * name, int64_t value) {
         if (value < 0 || value > state.update) {
             throw Error(ErrorKind::format, path + ": " + name + " is " + std::to_string(value) + " after " +
@@ -126,14 +151,18 @@ RunState read_state(const GgufReader & file) {
 
 void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
                      CheckpointParts parts, const std::function<void()> & before_replacing) {
-    const std::string         counts  = dump_json(OrderedJson{
+    OrderedJson all{
         { "update", state.update },
         { "scored", state.scored },
         { "optimizer_steps", optimizer.n_steps() },
         { "stage", { { "number", state.place.stage }, { "since", state.place.since }, { "loss", state.place.loss } } },
         { "best", { { "update", state.best.update }, { "exact", state.best.exact }, { "loss", state.best.loss } } },
         { "seconds", state.seconds },
-    });
+    };
+    if (!state.depths.empty()) {
+        all["depths"] = depths_json(state.depths);
+    }
+    const std::string         counts  = dump_json(all);
     const std::vector<Buffer> buffers = buffers_of(optimizer, parts);
     GgufWriter                writer(path, true);
     writer.set_str(keys::general_type, kFileType);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "train/curriculum.h"
+#include "train/depth_sampler.h"
 #include "train/optimizer.h"
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct RunState {
     BestScore   best;
     double      seconds = 0; // spent training so far
     std::string settings;    // JSON; a run is only continued under the same
+
+    std::vector<DepthRecord> depths; // of a run that steers itself; else empty
 };
 
 enum class CheckpointParts { weights, weights_and_moments };

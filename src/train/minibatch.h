@@ -14,6 +14,8 @@ struct TokenizedExample {
     // What the memory should say after step t, thoughts[t - 1][i] being the token of its row i; empty: nothing is asked of it.
     std::vector<std::vector<int32_t>> thoughts = {};
     bool                              is_asked = true; // whether the target counts
+    // Teacher forcing: the memory that enters steps 2 .. n_forced + 1 is a gold one, which holds what the step before should have said.
+    int n_forced = 0;
 
     // Padding, see train/length_buckets.h: tokens at the front of the prompt and at the end of the target that are nobody's.
     int n_front = 0, n_behind = 0;
@@ -63,6 +65,8 @@ struct Minibatch {
     // Rows of all steps that could say a token: step after step, sequence after sequence.
     int n_thoughts() const { return n_steps * n_examples() * n_thought_rows; }
 
+    int n_forced() const; // steps whose memory some example has replaced
+
     std::vector<int> fronts() const; // rows in front of each example that are nobody's
 
     int n_asked() const; // targets that count
@@ -80,6 +84,14 @@ inline std::vector<int> Minibatch::fronts() const {
         all.push_back(example.n_front);
     }
     return all;
+}
+
+inline int Minibatch::n_forced() const {
+    int most = 0;
+    for (const TokenizedExample & example : examples) {
+        most = std::max(most, example.n_forced);
+    }
+    return std::min(most, std::max(0, n_steps - 1));
 }
 
 inline int Minibatch::n_asked() const {

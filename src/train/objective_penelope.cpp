@@ -15,6 +15,47 @@ Node first_memory_rows(Graph & g, const LatentShape & shape, Node features, int 
     return reshape_rows(g, slice_features(g, each, 0, d * n_rows), d, n_rows * n);
 }
 
+// What step t should say, as the rows of a gold memory; t counts from 1.
+GoldRows gold_rows(Graph & g, const LatentShape & shape, StepInputs & inputs, int n, int t) {
+    const int         m    = shape.n_memory;
+    const std::string name = "gold." + std::to_string(t) + ".";
+    const auto        said = [t](const TokenizedExample & example) {
+        return size_t(t) <= example.thoughts.size() ? example.thoughts[size_t(t - 1)] : std::vector<int32_t>{};
+    };
+    GoldRows gold{};
+    gold.ids         = inputs.index(g, name + "ids", m * n, [=](const Minibatch & batch) {
+        std::vector<int32_t> ids;
+        for (const TokenizedExample & example : batch.examples) {
+            std::vector<int32_t> tokens = said(example);
+            tokens.resize(size_t(m), 0);
+            ids.insert(ids.end(), tokens.begin(), tokens.end());
+        }
+        return ids;
+    });
+    gold.index       = inputs.index(g, name + "index", m * n, [=](const Minibatch & batch) {
+        std::vector<int32_t> index;
+        for (const TokenizedExample & example : batch.examples) {
+            const int n_said = int(said(example).size());
+            for (int i = 0; i < m; i++) {
+                index.push_back(i < n_said ? int(index.size()) : m * n + i);
+            }
+        }
+        return index;
+    });
+    const auto share = [=](bool of_forced) {
+        return [=](const Minibatch & batch) {
+            std::vector<float> all;
+            for (const TokenizedExample & example : batch.examples) {
+                all.insert(all.end(), size_t(m), (example.n_forced >= t) == of_forced ? 1.0f : 0.0f);
+            }
+            return all;
+        };
+    };
+    gold.own    = inputs.matrix(g, name + "own", 1, m * n, share(false));
+    gold.forced = inputs.matrix(g, name + "forced", 1, m * n, share(true));
+    return gold;
+}
+
 } // namespace
 
 BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
@@ -60,6 +101,10 @@ BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const
     rows.kept.index     = inputs.index(g, "predicting.index", index);
     rows.kept.positions = last.positions;
     rows.kept.segments  = last.segments;
+
+    for (int t = 1; t <= batch.n_forced(); t++) {
+        rows.gold.push_back(gold_rows(g, shape_, inputs, n, t));
+    }
 
     std::vector<TimeStep> steps;
     if (batch.n_steps > 0) {

@@ -82,6 +82,12 @@ const std::vector<SettingRow> & setting_table() {
         { "step-fade", "", number, "SHARE", "0", "0..1", g_training, weights,
           [](S & s) -> At { return &s.step_fade; },
           "share of the updates, at the end, over which that weight falls to 0", is_latent },
+        { "teacher-forcing", "", number, "SHARE", "0", "0..1", g_training, weights,
+          [](S & s) -> At { return &s.teacher_forcing; },
+          "share of examples whose latent steps start from a gold memory, which holds what the step before should "
+          "have said; falls to 0 over the second half of the updates; needs --step-loss", is_latent },
+        { "adaptive", "", flag, "", "", "", g_training, weights, [](S & s) -> At { return &s.adaptive; },
+          "draw examples by how well their number of gold steps is answered so far: weight max(0.1, 1 - accuracy)" },
         { "distill", "", number, "W", "20", "0..1000000", g_training, weights, [](S & s) -> At { return &s.distill; },
           "CODI: weight of the distance between the states of student and teacher", is_latent },
         { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, weights,

@@ -198,6 +198,11 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
     if (!training.says_steps || s.depth == 0) {
         s.step_loss = 0;
     }
+    if (!training.says_steps || s.depth == 0) {
+        s.teacher_forcing = 0;
+    }
+    require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs a loss on what the steps say",
+            "add --step-loss 0.5");
     if (s.step_loss == 0) {
         s.step_fade = 0;
     }

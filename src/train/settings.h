@@ -40,6 +40,9 @@ struct TrainSettings {
     int64_t           save_every    = 0;     // 0: at the end only
     int64_t           n_kept        = 0;     // checkpoints that stay under the number of their update
     ValidationOptions validation;
+
+    double teacher_forcing = 0; // share of examples whose memory is forced at first, see train/teacher_forcing.h
+    bool   adaptive = false; // examples are drawn by the accuracy on their number of steps, see train/depth_sampler.h
 };
 
 // Fills in what was left open and checks the rest. Open are numbers that are 0, a depth of -1 and texts that are empty: they come from the

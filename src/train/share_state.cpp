@@ -45,6 +45,10 @@ void share_state(Collective & ranks, RunState & state) {
     ranks.share(&state.place, sizeof(state.place));
     ranks.share(&state.best, sizeof(state.best));
     ranks.share(&state.seconds, sizeof(state.seconds));
+    size_t n_depths = state.depths.size();
+    ranks.share(&n_depths, sizeof(n_depths));
+    state.depths.resize(n_depths);
+    ranks.share(state.depths.data(), n_depths * sizeof(DepthRecord));
     size_t n = state.settings.size();
     ranks.share(&n, sizeof(n));
     state.settings.resize(n);

@@ -81,6 +81,7 @@ std::vector<float> own_tokens(const Minibatch & batch, const std::vector<float> 
 
 std::string StepGraph::key(const Minibatch & batch) {
     std::string text = std::to_string(batch.n_steps) + "/" + std::to_string(batch.n_thought_rows);
+    text += "/" + std::to_string(batch.n_forced());
     text += batch.is_padded ? "p" : "";
     for (const TokenizedExample & example : batch.examples) {
         text += ":" + std::to_string(example.prompt.size()) + "," + std::to_string(example.target.size());
@@ -124,7 +125,7 @@ StepGraph::StepGraph(const Objective & objective, const Backbone & model, const 
 StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float loss_scale) {
     const Labels labels = labels_of(batch);
     graph_.allocate(backend_, workspace);
-    inputs_.fill(graph_, batch.fronts());
+    inputs_.fill(graph_, batch);
     graph_.set(ids_, objective_.row_tokens(batch));
     graph_.set(targets_, labels.tokens);
     graph_.set(weights_, labels.weights(batch, loss_scale));
@@ -141,7 +142,8 @@ StepLoss StepGraph::run(const Minibatch & batch, Workspace & workspace, float lo
     loss.steps          = batch.thought_weight() * labels.sum(loss.tokens, middle, taught);
     loss.teacher        = batch.taught_weight() * labels.sum(loss.tokens, taught, loss.tokens.size());
     loss.distance       = distance_ ? batch.share * double(get_node(distance_)[0]) : 0.0;
-    loss.tokens         = own_tokens(batch, loss.tokens);
+    loss.thoughts.assign(loss.tokens.begin() + ptrdiff_t(middle), loss.tokens.begin() + ptrdiff_t(taught));
+    loss.tokens = own_tokens(batch, loss.tokens);
     return loss;
 }
 

@@ -18,6 +18,7 @@ struct StepLoss {
     double             mean = 0, steps = 0, teacher = 0;
     double             distance = 0; // of the student from its teacher, likewise
     std::vector<float> tokens;       // of each target token, sequence after sequence
+    std::vector<float> thoughts;     // of each row that could say a token: step after step, sequence after sequence
 
     // What gradients are of.
     double total(const Minibatch & batch) const {

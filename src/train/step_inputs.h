@@ -1,8 +1,10 @@
-// Inputs of a step's graph whose contents follow from the lengths of its sequences and their padding: positions, masks, row numbers.
+// Inputs of a step's graph whose contents follow from the lengths of its sequences and their padding: positions, masks, row numbers;
+// and those that follow from the examples themselves.
 // A graph's memory is shared with others, so they are filled before every computation.
 #pragma once
 
 #include "model/row_inputs.h"
+#include "train/minibatch.h"
 
 #include <functional>
 #include <memory>
@@ -25,24 +27,30 @@ class StepInputs {
     RowInputs & rows(Graph & g, const std::string & name, std::vector<Stretch> stretches);
     Node        index(Graph & g, const std::string & name, std::vector<int32_t> values);
     Node        matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values);
+    // The same, made anew from every minibatch.
+    Node index(Graph & g, const std::string & name, int64_t n,
+               std::function<std::vector<int32_t>(const Minibatch &)> values);
+    Node matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1,
+                std::function<std::vector<float>(const Minibatch &)> values);
 
     // Keys and values of the sequences, there until the graph is built, its backward included.
     SequenceNodes & kv() { return kv_; }
 
-    // fronts: rows in front of each example that are nobody's.
-    void fill(Graph & g, const std::vector<int> & fronts) const;
+    void fill(Graph & g, const Minibatch & batch) const;
 
   private:
     struct RowsInput {
         std::unique_ptr<RowInputs> inputs;
         std::vector<Stretch>       stretches;
     };
-    GatherFloats                                       gather_;
-    bool                                               is_padded_;
-    SequenceNodes                                      kv_;
-    std::vector<RowsInput>                             rows_;
-    std::vector<std::pair<Node, std::vector<int32_t>>> indices_;
-    std::vector<std::pair<Node, std::vector<float>>>   matrices_;
+    template <typename T> using OfBatch = std::function<std::vector<T>(const Minibatch &)>;
+
+    GatherFloats                                   gather_;
+    bool                                           is_padded_;
+    SequenceNodes                                  kv_;
+    std::vector<RowsInput>                         rows_;
+    std::vector<std::pair<Node, OfBatch<int32_t>>> indices_;
+    std::vector<std::pair<Node, OfBatch<float>>>   matrices_;
 };
 
 } // namespace penelope

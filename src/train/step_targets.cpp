@@ -4,14 +4,39 @@
 
 namespace penelope {
 
-std::vector<std::vector<int32_t>> step_target_tokens(const Task & task, const Example & example,
-                                                     const Tokenizer & tokenizer, int n_steps, int n_rows) {
-    std::vector<std::vector<int32_t>> thoughts{ size_t(n_steps) };
-    const std::vector<std::string>    results = step_results(task, example);
-    for (size_t t = 0; !results.empty() && t < thoughts.size(); t++) {
-        std::vector<int32_t> tokens = tokenizer.encode(results[std::min(t, results.size() - 1)]);
-        tokens.resize(std::min(tokens.size(), size_t(n_rows)));
-        thoughts[t] = std::move(tokens);
+void StepTargets::begin_with_start(const std::vector<Example> & examples) {
+    with_start_ = true;
+    width_      = 0;
+    size_t most = 0;
+    for (const Example & example : examples) {
+        for (const std::vector<int32_t> & tokens : results(example)) {
+            most = std::max(most, tokens.size());
+        }
+    }
+    width_ = most;
+}
+
+// At most one token a row of the memory.
+std::vector<std::vector<int32_t>> StepTargets::results(const Example & example) const {
+    std::vector<std::string> texts = step_results(task_, example);
+    if (with_start_ && !texts.empty()) {
+        texts.insert(texts.begin(), chain_start(task_, example));
+    }
+    std::vector<std::vector<int32_t>> all;
+    for (const std::string & text : texts) {
+        std::vector<int32_t> tokens = tokenizer_.encode(text);
+        tokens.resize(std::min(tokens.size(), size_t(n_rows_)));
+        tokens.resize(std::max(tokens.size(), width_), tokenizer_.eos().value_or(0));
+        all.push_back(std::move(tokens));
+    }
+    return all;
+}
+
+std::vector<std::vector<int32_t>> StepTargets::tokens(const Example & example, int n_steps) const {
+    std::vector<std::vector<int32_t>>       thoughts{ size_t(n_steps) };
+    const std::vector<std::vector<int32_t>> all = results(example);
+    for (size_t t = 0; !all.empty() && t < thoughts.size(); t++) {
+        thoughts[t] = all[std::min(t, all.size() - 1)];
     }
     return thoughts;
 }

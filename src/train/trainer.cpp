@@ -22,6 +22,10 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
+    step_targets_ = std::make_unique<StepTargets>(find_task(sidecar.task), model_->tokenizer(), int(sidecar.n_memory));
+    if (settings_.teacher_forcing > 0) {
+        step_targets_->begin_with_start(examples);
+    }
     train_ = std::make_unique<TrainingData>(std::move(examples), model_->tokenizer(), layout);
     if (const std::string path = find_split(settings_.data, "valid"); !path.empty()) {
         std::vector<Example> held_out = read_examples(path);
@@ -39,6 +43,13 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
                     "start fewer ranks, or raise --batch");
     }
     order_ = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
+    if (settings_.adaptive) {
+        std::vector<size_t> depths;
+        for (size_t i = 0; i < train_->size(); i++) {
+            depths.push_back(train_->example(i).steps.size());
+        }
+        sampler_ = std::make_unique<DepthSampler>(depths, size_t(settings_.batch), settings_.model.seed);
+    }
     GatherFloats gather;
     if (ranks.size() > 1) {
         gather = [&ranks](const std::vector<float> & mine) { return gather_floats(ranks, mine); };
@@ -118,6 +129,7 @@ void Trainer::validate(const TrainEvents & events) {
 
 TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
     state_ = RunState{};
+    state_.depths.resize(sampler_ ? sampler_->depths().size() : 0);
     const std::vector<std::string> sums =
         hash_files(ranks_, { settings_.model.base, settings_.model.init, find_split(settings_.data, "train"),
                              find_split(settings_.data, "valid") });

@@ -8,6 +8,7 @@
 #include "train/run_folder.h"
 #include "train/same_settings.h"
 #include "train/settings.h"
+#include "train/step_targets.h"
 
 #include <functional>
 #include <memory>
@@ -29,6 +30,8 @@ struct UpdateReport {
     uint64_t peak_memory;
     double   ms_left;
     double   epochs;
+    // Of what each latent step says, over examples that run on their own memory; negative: nobody was asked. See train/step_score.h.
+    std::vector<double> steps_right;
 };
 
 struct ScoreReport {
@@ -117,7 +120,9 @@ class Trainer {
     std::unique_ptr<TrainingData> train_, valid_; // valid_ may be null
     std::unique_ptr<AnswerReader> reader_;        // of valid_
     Curriculum                    curriculum_;
+    std::unique_ptr<StepTargets>  step_targets_;
     std::unique_ptr<BatchOrder>   order_;
+    std::unique_ptr<DepthSampler> sampler_; // null: examples come in the order of order_
     std::unique_ptr<StepGraphs>   graphs_;
     std::unique_ptr<Validator>    validator_;
     FileSums                      sums_;

@@ -37,8 +37,10 @@ TrainPlan Trainer::plan() {
     size_t                largest = 0;
     std::set<std::string> missing;
     for (const Stage & stage : curriculum_.stages()) {
-        const Minibatch all =
-            minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss);
+        Minibatch all = minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss);
+        for (TokenizedExample & example : all.examples) {
+            example.n_forced = settings_.teacher_forcing > 0 ? stage.n_steps : 0;
+        }
         StepGraph step(model_->objective(), model_->backbone(), shaped_for(all, model_->backbone(), backend_), backend_,
                        &model_->optimizer());
         largest = std::max(largest, step.graph().plan(backend_));

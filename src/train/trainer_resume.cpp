@@ -142,6 +142,12 @@ void Trainer::resume() {
                                                std::to_string(state_.place.stage + 1) + " of " +
                                                std::to_string(curriculum_.stages().size()));
         }
+        const size_t n_depths = sampler_ ? sampler_->depths().size() : 0;
+        if (state_.depths.size() != n_depths) {
+            throw Error(ErrorKind::format, folder_.last() + ": knows examples of " +
+                                               std::to_string(state_.depths.size()) +
+                                               " different numbers of steps, the data has " + std::to_string(n_depths));
+        }
     });
 }
 

@@ -6,7 +6,8 @@
 #include "train/length_buckets.h"
 #include "train/schedule.h"
 #include "train/share_state.h"
-#include "train/step_targets.h"
+#include "train/step_score.h"
+#include "train/teacher_forcing.h"
 #include "train/trainer.h"
 
 #include <algorithm>
@@ -19,6 +20,24 @@ namespace {
 
 constexpr double kMsSmoothing  = 0.1; // share of the newest update in the mean duration
 constexpr float  kScaleRetreat = 16;
+
+// null where nobody was asked.
+OrderedJson shares_json(const std::vector<double> & shares) {
+    OrderedJson all = OrderedJson::array();
+    for (double share : shares) {
+        all.push_back(share < 0 ? OrderedJson(nullptr) : OrderedJson(share));
+    }
+    return all;
+}
+
+// [gold steps, running accuracy] of every depth.
+OrderedJson depth_lines(const DepthSampler & sampler, const std::vector<DepthRecord> & records) {
+    OrderedJson all = OrderedJson::array();
+    for (size_t i = 0; i < records.size(); i++) {
+        all.push_back({ sampler.depths()[i], records[i].accuracy });
+    }
+    return all;
+}
 
 } // namespace
 
@@ -34,10 +53,9 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
         const Example &  example = train_->example(i);
         TokenizedExample tokenized =
             batch.has_teacher ? train_->with_teacher(i, stage.n_latent) : train_->tokenized(i, stage.n_latent);
-        tokenized.is_asked = stage.asks(example.steps.size());
+        tokenized.is_asked = stage.asks(step_targets_->n_needed(example));
         if (step_weight > 0) {
-            tokenized.thoughts = step_target_tokens(find_task(model_->sidecar().task), example, model_->tokenizer(),
-                                                    stage.n_steps, int(model_->sidecar().n_memory));
+            tokenized.thoughts = step_targets_->tokens(example, stage.n_steps);
             for (const std::vector<int32_t> & tokens : tokenized.thoughts) {
                 batch.n_thought_rows = std::max(batch.n_thought_rows, int(tokens.size()));
             }
@@ -110,7 +128,13 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     if (model_->training().resets_moments && update == state_.place.since + 1) {
         optimizer.reset_moments();
     }
-    const Minibatch batch      = minibatch(order_->batch(update), stage, step_weight(settings_, update));
+    std::vector<DepthRecord>  depths  = state_.depths;
+    const std::vector<size_t> indices = sampler_ ? sampler_->batch(update, depths) : order_->batch(update);
+    Minibatch                 batch   = minibatch(indices, stage, step_weight(settings_, update));
+    if (settings_.teacher_forcing > 0) {
+        force_memory(batch, free_share(settings_.teacher_forcing, update, settings_.n_updates),
+                     Rng(settings_.model.seed, stream_id("forcing", uint64_t(update))));
+    }
     const Minibatch share      = shaped_for(own_share(batch), model_->backbone(), backend_);
     model_->dropout().step     = uint64_t(update);
     model_->dropout().examples = share.places;
@@ -126,17 +150,28 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     StepLoss   loss;
     double     wait_ms = 0, exchange_ms = 0;
     StepReport report{};
+    RightTable right;
     while (true) {
         Stopwatch                 waiting;
-        const std::vector<double> sums = sum_together(ranks_, 4, [&](std::vector<double> & mine) {
-            const StepLoss own = graphs_->run(share, scale);
-            mine               = { own.mean, own.steps, own.teacher, own.distance };
-            waiting            = Stopwatch();
+        const size_t              n_sums = 4 + RightTable::n_values(depths.size(), batch);
+        const std::vector<double> sums   = sum_together(ranks_, n_sums, [&](std::vector<double> & mine) {
+            const StepLoss                own = graphs_->run(share, scale);
+            RightTable                    table(depths.size(), share);
+            const std::vector<RightCount> answers = right_answers(share, own);
+            for (size_t i = 0; sampler_ && i < share.places.size(); i++) {
+                table.add_answer(sampler_->record_of(train_->example(indices[share.places[i]]).steps.size()),
+                                   answers[i]);
+            }
+            table.add_steps(right_steps(share, own));
+            mine = { own.mean, own.steps, own.teacher, own.distance };
+            table.append_to(mine);
+            waiting = Stopwatch();
         });
-        loss.mean                      = sums[0];
-        loss.steps                     = sums[1];
-        loss.teacher                   = sums[2];
-        loss.distance                  = sums[3];
+        right                            = RightTable(depths.size(), batch, sums, 4);
+        loss.mean                        = sums[0];
+        loss.steps                       = sums[1];
+        loss.teacher                     = sums[2];
+        loss.distance                    = sums[3];
         wait_ms += waiting.elapsed_ms();
         report = StepReport{ NAN, false };
         if (std::isfinite(loss.total(batch))) {
@@ -166,6 +201,10 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     // Learned is what is said at every step and at the end.
     state_.place.add(std::max(loss.mean, batch.n_thought_rows > 0 ? loss.steps : 0));
     state_.seconds += ms / 1000.0;
+    for (size_t i = 0; i < depths.size(); i++) {
+        depths[i].add(right.answers()[i].n_right, right.answers()[i].n_asked);
+    }
+    state_.depths = std::move(depths);
 
     UpdateReport shown{ update,
                         settings_.n_updates,
@@ -179,7 +218,8 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
                         ms,
                         peak_memory(),
                         ms_left(update, mean_ms_),
-                        order_->epochs(update) };
+                        order_->epochs(update),
+                        right.shares_of_steps() };
     OrderedJson  line{ { "update", update },
                       { "K", stage.n_steps },
                       { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
@@ -196,6 +236,10 @@ bool Trainer::train_once(int64_t update, const TrainEvents & events) {
     if (batch.n_thought_rows > 0) {
         line["step_loss"]   = loss.steps;
         line["step_weight"] = batch.step_weight;
+        line["steps_right"] = shares_json(shown.steps_right);
+    }
+    if (sampler_) {
+        line["depths"] = depth_lines(*sampler_, state_.depths);
     }
     if (batch.has_teacher) {
         line["teacher_loss"] = loss.teacher;

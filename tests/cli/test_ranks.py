@@ -98,6 +98,16 @@ class Ranks(unittest.TestCase):
                     self.assertGreater(min(line["bytes_sent"] for line in updates), 0)
                     self.assertLess(updates[-1]["loss"], updates[0]["loss"])
 
+    def test_ranks_force_the_same_steps_and_count_the_same_answers(self):
+        flags = ("--dropout", 0, "--depth-draw", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive", "--updates", 12)
+        one = run(*self.method("forced-1", "penelope", *flags))
+        self.assertEqual(one.returncode, 0, one.stderr)
+        self.ranks_ok(2, *self.method("forced-2", "penelope", *flags))
+        self.assertSameCourse("forced-1", "forced-2", 1e-4)
+        for a, b in zip(self.metrics("forced-1"), self.metrics("forced-2")):
+            self.assertEqual(a.get("depths"), b.get("depths"))
+            self.assertEqual(a.get("steps_right"), b.get("steps_right"))
+
     def test_dropout_is_not_left_out(self):
         for out, rate in (("dropout-0", 0), ("dropout-5", 0.05)):
             self.ranks_ok(2, *self.method(out, "cot", "--dropout", rate, "--updates", 3))

@@ -145,6 +145,30 @@ class Runs(Trained):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual((self.root / "again" / "steps" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
 
+    FORCED = ("--depth", 3, "--depth-draw", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive")
+
+    def test_forced_steps_and_a_curriculum_that_steers_itself(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 12, "--batch", 4, "--rates", "1e-3,1e-3", *self.FORCED)
+        self.train_ok(*flags, out="forced")
+        updates = [line for line in self.metrics("forced") if "loss" in line]
+        n_gold = sorted({len(json.loads(line)["steps"]) for line in (self.root / "data" / "train.jsonl").read_text().splitlines()})
+        for line in updates:
+            self.assertEqual(len(line["steps_right"]), line["K"])
+            self.assertEqual([depth for depth, _ in line["depths"]], n_gold)
+            self.assertTrue(all(0 <= accuracy <= 1 for _, accuracy in line["depths"]))
+        self.assertIn("teacher-forcing = 0.7", (self.root / "forced" / "config.toml").read_text())
+        # Another course than without forcing, the same one again from the file.
+        self.train_ok(*flags, "--teacher-forcing", 0, out="free")
+        free = [line for line in self.metrics("free") if "loss" in line]
+        self.assertNotEqual([line["step_loss"] for line in free], [line["step_loss"] for line in updates])
+        again = run("train", "--config", self.root / "forced" / "config.toml", "--out", self.root / "again" / "forced")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual((self.root / "again" / "forced" / "model.gguf").read_bytes(), (self.root / "forced" / "model.gguf").read_bytes())
+        # The control has no step to force, and takes the same flags.
+        self.train_ok(*flags, "--depth", 0, out="control")
+        self.assertIn("teacher-forcing = 0.0", (self.root / "control" / "config.toml").read_text())
+        self.assertIn("--step-loss", self.refused("-m", self.base, "--method", "penelope", "--teacher-forcing", 0.5, code=2))
+
     def test_stages_last_until_they_are_learned(self):
         flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--depth", 2, "--batch", 1, "--eval-every", 0, "--learned")
         self.train_ok(*flags, 100, out="easy")  # any loss is small enough
@@ -279,6 +303,13 @@ class Resuming(Trained):
         args = self.arguments(*flags, "--save-every", 1, out="killed/learned")
         self.assertGreater(self.kill_until_done(args, "killed/learned", random.Random(2)), 3)
         self.assertEqual((self.root / "killed/learned/model.gguf").read_bytes(), (self.root / "straight/learned/model.gguf").read_bytes())
+
+    def test_a_resumed_run_goes_on_with_its_forcing_and_its_accuracies(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 24, "--batch", 2, "--eval-every", 0, *self.FORCED)
+        self.train_ok(*flags, out="straight/forced")
+        args = self.arguments(*flags, "--save-every", 1, out="killed/forced")
+        self.assertGreater(self.kill_until_done(args, "killed/forced", random.Random(3)), 1)
+        self.assertEqual((self.root / "killed/forced/model.gguf").read_bytes(), (self.root / "straight/forced/model.gguf").read_bytes())
 
     def test_an_interrupt_saves_and_exits_130(self):
         expected = self.expected("penelope")

@@ -137,6 +137,31 @@ TEST_CASE("guessing an end is right for one chain in so many") {
     }
 }
 
+TEST_CASE("questions to train on may mix few and many chains; those to test on have all") {
+    DatasetOptions options           = small("letters");
+    options.n_train                  = 300;
+    options.n_test                   = 50;
+    options.n_chains                 = 3;
+    const Dataset plain              = generate_thread(options);
+    options.min_chains               = 1;
+    const Dataset              mixed = generate_thread(options);
+    std::map<std::string, int> counts;
+    for (const Example & example : mixed.train) {
+        counts[thread_facets(example)[1].second]++;
+        CHECK(example.steps.size() == thread_path(read_thread(example.question)).size() - 1);
+    }
+    CHECK(counts.size() == 3);
+    for (const auto & [chains, n] : counts) {
+        CHECK(n > 60);
+    }
+    REQUIRE(mixed.test.size() == plain.test.size());
+    for (size_t i = 0; i < plain.test.size(); i++) {
+        CHECK(mixed.test[i].question == plain.test[i].question);
+    }
+    options.min_chains = 4;
+    CHECK(contains(error_of([&] { generate_thread(options); }).message(), "--min-chains 4: is above --chains 3"));
+}
+
 TEST_CASE("options of one task are refused by the others") {
     for (const Task & task : tasks()) {
         CAPTURE(std::string(task.name));

@@ -1,0 +1,38 @@
+#include "latent/gold_memory.h"
+
+namespace penelope {
+
+namespace {
+
+// No operation records a gradient for as long as it lives, and none draws dropout.
+class NoTape {
+  public:
+    explicit NoTape(Graph & g) : g_(g), before_(g.set_tape(nullptr)) {}
+    ~NoTape() { g_.set_tape(before_); }
+    NoTape(const NoTape &)             = delete;
+    NoTape & operator=(const NoTape &) = delete;
+
+  private:
+    Graph & g_;
+    Tape *  before_;
+};
+
+} // namespace
+
+Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
+                 const GoldRows & gold, const Rows & memory_rows, SequenceState & kv) {
+    const NoTape  constant(g);
+    const int64_t n = gold.ids->ne[0] / shape.n_memory;
+    Node          z = gather_rows(g, concat_rows(g, { embed(g, model.embedding, gold.ids), modules.memory_anchor }),
+                                  gold.index); // [d, m * n]
+    Node          x = add(g, z, repeat_rows(g, modules.memory_group, n));
+    g.expand(x);
+    return run_layers(g, model, 0, shape.start, x, memory_rows, kv);
+}
+
+Node replace_memory(Graph & g, const GoldRows & gold, Node memory, Node gold_memory) {
+    Node taken = ggml_mul(g.ctx(), gold_memory, gold.forced);
+    return add(g, mul(g, memory, gold.own), taken);
+}
+
+} // namespace penelope
