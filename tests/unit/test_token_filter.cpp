@@ -157,22 +157,3 @@ TEST_CASE("masks count in the limit of the automaton") {
     CHECK(automaton.used() > 0.2);
     CHECK_THROWS_AS(automaton.count_memory(64 * kMiB), Error);
 }
-
-TEST_CASE("an automaton takes no more memory than its limit says") {
-    std::string marks;
-    for (char c = 'a'; c <= 'v'; c++) {
-        marks += std::string(marks.empty() ? "" : " | ") + "\"" + c + "\" [a-z]{60}";
-    }
-    const size_t before = n_live;
-    Automaton    automaton(std::make_shared<const Grammar>(parse_gbnf("root ::= [a-z]* ( " + marks + " ) \"~\"")));
-    Rng          rng(1);
-    size_t       most = 0;
-    CHECK_THROWS_AS(
-        for (int n = 0; n < 1000000; n++) {
-            automaton.next(automaton.start(), std::string(1 + rng.below(60), char('a' + rng.below(26))) +
-                                                  char('a' + rng.below(26)) + char('a' + rng.below(26)));
-            most = std::max(most, size_t(n_live));
-        },
-        Error);
-    CHECK(most - before < 128 * kMiB); // 64 MB, twice while a table grows
-}
