@@ -113,6 +113,9 @@ class Graph {
     void set_row_spans(std::shared_ptr<const RowSpans> spans) { row_spans_ = std::move(spans); }
     const std::shared_ptr<const RowSpans> & row_spans() const { return row_spans_; }
 
+    // x as products with packed weights read it (graph/packed_product.h); null until the first of them makes it.
+    Node & quantized(Node x) { return quantized_[x]; }
+
     // Keeps something alive as long as the graph: what custom operations point to.
     void keep(std::shared_ptr<const void> thing) { kept_.push_back(std::move(thing)); }
 
@@ -154,6 +157,7 @@ class Graph {
     std::unique_ptr<Workspace>               own_workspace_;
     std::vector<Node>                        layer_marks_;
     std::vector<std::shared_ptr<const void>> kept_;
+    std::map<Node, Node>                     quantized_;
     int64_t                                  n_draws_ = 0;
     std::shared_ptr<const RowSpans>          row_spans_;
     bool                                     rebuilding_  = false;

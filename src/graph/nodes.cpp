@@ -1,6 +1,7 @@
 #include "graph/nodes.h"
 
 #include "graph/kernels.h"
+#include "graph/packed_product.h"
 #include "graph/row_kernels.h"
 #include "graph/tape.h"
 
@@ -15,6 +16,9 @@ bool has_host_kernels(Graph & g) {
 } // namespace
 
 Node matrix_product(Graph & g, Node a, Node b, SumIn sum) {
+    if (is_packed(a)) {
+        return packed_product(g, a, b);
+    }
     if (g.tape() && !g.tape()->host_kernels()) {
         for (Node * operand : { &a, &b }) {
             if ((*operand)->type == GGML_TYPE_F32 && !ggml_is_contiguous(*operand)) {

@@ -1,5 +1,7 @@
 #include "graph/row_kernels.h"
 
+#include "graph/packed_product.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -63,7 +65,7 @@ bool rounds_by_place(const std::vector<Node> & weights) {
     // Some kernels take four rows at a time and give what is left to others.
     constexpr int64_t kFew = 5, kMany = 17;
     return std::any_of(weights.begin(), weights.end(), [](Node weight) {
-        return ggml_is_matrix(weight) && weight->ne[1] > 1 && !rounds_alike(weight, kFew, kMany);
+        return ggml_is_matrix(weight) && weight->ne[1] > 1 && !is_packed(weight) && !rounds_alike(weight, kFew, kMany);
     });
 }
 

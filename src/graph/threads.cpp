@@ -1,5 +1,7 @@
 #include "graph/threads.h"
 
+#include "graph/packed_product.h"
+
 #include <algorithm>
 
 namespace penelope {
@@ -7,7 +9,7 @@ namespace penelope {
 bool has_small_products(const Graph & g, size_t n_sequences) {
     int64_t work = 0, n_products = 0;
     for (Node node : g.nodes()) {
-        if (node->op == GGML_OP_MUL_MAT) {
+        if (node->op == GGML_OP_MUL_MAT || (node->op == GGML_OP_CUSTOM && is_packed(node->src[0]))) {
             work += 2 * node->src[0]->ne[0] * ggml_nelements(node);
             n_products++;
         }

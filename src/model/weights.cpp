@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/packed_product.h"
 
 #include <cstring>
 #include <map>
@@ -78,6 +79,8 @@ struct WeightStore::Impl {
     std::vector<ggml_backend_buffer_type_t>        layouts;
     bool                                           maps_host_memory;
     std::map<ggml_backend_buffer_type_t, Group>    groups;
+    bool                                           packs = false;
+    Group                                          packed; // weights in our own layout (graph/packed_product.h)
     std::vector<std::shared_ptr<const GgufReader>> files;
     size_t                                         n_bytes = 0;
 
@@ -99,6 +102,10 @@ struct WeightStore::Impl {
         return nullptr;
     }
 
+    bool goes_packed(ggml_type type, const int64_t * ne, WeightUse use) const {
+        return packs && use == WeightUse::matrix && can_pack(type, ne);
+    }
+
     // Null: in the file's map.
     ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
         if (ggml_backend_buffer_type_t layout = fast_layout(tensor.type, tensor.ne, use)) {
@@ -111,13 +118,16 @@ struct WeightStore::Impl {
 
     void load_mapped(Group & group);
     void load_copied(Group & group);
+    void load_packed(Group & group);
 };
 
-WeightStore::WeightStore(const DeviceInfo & device, bool repack, bool maps) : impl_(std::make_unique<Impl>()) {
+WeightStore::WeightStore(const DeviceInfo & device, bool repack, bool maps, bool pack)
+    : impl_(std::make_unique<Impl>()) {
     impl_->device = device;
     if (repack) {
         impl_->layouts = extra_layouts(device.dev);
     }
+    impl_->packs = pack && device.is_cpu;
     ggml_backend_dev_props props{};
     ggml_backend_dev_get_props(device.dev, &props);
     impl_->maps_host_memory = maps && device.is_cpu && props.caps.buffer_from_host_ptr;
@@ -128,7 +138,8 @@ WeightStore::WeightStore(WeightStore &&) noexcept = default;
 
 Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use) {
     check_type(*file, tensor, use);
-    Group & group = impl_->group(impl_->choose(tensor, use));
+    Group & group =
+        impl_->goes_packed(tensor.type, tensor.ne, use) ? impl_->packed : impl_->group(impl_->choose(tensor, use));
     for (const Source & source : group.sources) {
         if (source.tensor == &tensor) {
             return source.node;
@@ -144,7 +155,9 @@ Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor &
 Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne,
                            std::vector<uint8_t> data, WeightUse use) {
     ggml_backend_buffer_type_t layout = impl_->fast_layout(type, ne.data(), use);
-    Group &                    group  = impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
+    Group &                    group  = impl_->goes_packed(type, ne.data(), use)
+                                            ? impl_->packed
+                                            : impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
     Node                       node   = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());
@@ -213,7 +226,38 @@ void WeightStore::Impl::load_copied(Group & group) {
     }
 }
 
+void WeightStore::Impl::load_packed(Group & group) {
+    ggml_backend_buffer_type_t buft      = ggml_backend_dev_buffer_type(device.dev);
+    const size_t               alignment = ggml_backend_buft_get_alignment(buft);
+    size_t                     needed    = 0;
+    for (const Source & source : group.sources) {
+        needed += GGML_PAD(packed_size(source.node), alignment);
+    }
+    require_memory(needed, "weights", "use a smaller quantization of the model");
+    group.buffers.emplace_back(ggml_backend_buft_alloc_buffer(buft, needed));
+    ggml_backend_buffer_t buffer = group.buffers.back().get();
+    if (!buffer) {
+        throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
+    }
+    ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    char * to = static_cast<char *>(ggml_backend_buffer_get_base(buffer));
+    for (const Source & source : group.sources) {
+        if (ggml_backend_tensor_alloc(buffer, source.node, to) != GGML_STATUS_SUCCESS) {
+            throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
+        }
+        to += GGML_PAD(packed_size(source.node), alignment);
+        pack_weight(source.node, source.tensor ? source.tensor->data : source.host.data());
+        if (source.tensor) {
+            source.file->release_pages(*source.tensor);
+        }
+    }
+}
+
 void WeightStore::load() {
+    if (!impl_->packed.sources.empty()) {
+        impl_->load_packed(impl_->packed);
+        impl_->packed.sources.clear();
+    }
     for (auto & [buft, group] : impl_->groups) {
         if (group.sources.empty()) {
             continue;
@@ -232,6 +276,7 @@ std::vector<Node> WeightStore::nodes() const {
     for (const auto & [buft, group] : impl_->groups) {
         group.headers.for_each([&](Node node) { all.push_back(node); });
     }
+    impl_->packed.headers.for_each([&](Node node) { all.push_back(node); });
     return all;
 }
 
@@ -241,7 +286,8 @@ size_t WeightStore::n_bytes() const {
 
 WeightStores::WeightStores(const LayerSplit & split, bool repack, bool maps) : split_(split) {
     for (const DeviceInfo & device : split_.devices) {
-        stores_.emplace_back(device, repack, maps);
+        // Our packed layout serves graphs that run on the CPU as a whole.
+        stores_.emplace_back(device, repack, maps, repack && !split_.is_split());
     }
 }
 

@@ -23,7 +23,8 @@ enum class WeightUse {
 class WeightStore {
   public:
     // maps: weights stay in the file's map where the device can read them there. A file that shrinks under it ends the process.
-    WeightStore(const DeviceInfo & device, bool repack, bool maps = true);
+    // repack: into ggml's faster layouts. pack: into our own (graph/packed_product.h), for graphs on the CPU alone.
+    WeightStore(const DeviceInfo & device, bool repack, bool maps = true, bool pack = false);
     ~WeightStore();
     WeightStore(WeightStore &&) noexcept;
 
