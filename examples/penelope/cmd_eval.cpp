@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/growing_file.h"
-#include "base/log.h"
 #include "gguf/reader.h"
 #include "latent/settled_file.h"
 #include "latent/sidecar.h"
@@ -78,7 +77,8 @@ struct Reading {
     std::string task, match;
 };
 
-AnswerReader answer_reader(const Reading & reading, const Engine & engine, const std::vector<Example> & examples) {
+AnswerReader answer_reader(const Reading & reading, const Engine & engine, const std::vector<Example> & examples,
+                           Terminal & terminal) {
     const Wording * wording = engine.wording();
     std::string     match   = reading.match;
     TaskChoice      choice;
@@ -88,7 +88,7 @@ AnswerReader answer_reader(const Reading & reading, const Engine & engine, const
     } else {
         choice = choose_task(reading.task, match, examples);
     }
-    log_info(task_line(choice));
+    terminal.tell(task_line(choice));
     return AnswerReader(*choice.task, wording ? wording->answer_prefix : format_of(examples.front().kind).answer_prefix,
                         parse_match(match), examples);
 }
@@ -122,7 +122,8 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
     if (file) {
         events.answered = [&](const Evaluation & batch) { file->add(batch); };
     }
-    Evaluation result = evaluate(session, answer_reader(reading, *engine, examples), examples, evaluation, events);
+    Evaluation result =
+        evaluate(session, answer_reader(reading, *engine, examples, terminal), examples, evaluation, events);
     terminal.progress("");
     return result;
 }

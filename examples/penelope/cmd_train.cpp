@@ -29,6 +29,7 @@ void look(TrainSettings settings, const Options & options, const Backend & backe
     }
     const std::unique_ptr<Collective> one = make_alone();
     Trainer                           trainer(settings, backend, *one);
+    terminal.tell(task_line(trainer.task()));
     if (options.given("dump-gradients")) {
         const std::string    path  = options.text("dump-gradients");
         const FirstGradients first = trainer.first_gradients();
@@ -117,6 +118,9 @@ std::optional<TrainOutcome> train(const Options & given, Terminal & terminal, Co
             return;
         }
         run = ranks.is_first() ? open_run(settings, *options, *backend, ranks) : join_run(settings, *backend, ranks);
+        if (ranks.is_first()) {
+            terminal.tell(task_line(run.trainer->task()));
+        }
         hold.emplace(InterruptHold::all_signals);
     });
     if (!run.trainer) {

@@ -202,8 +202,11 @@ const SettingRow * find_setting(const std::string & name) {
 TrainSettings default_settings() {
     TrainSettings settings;
     for (const SettingRow & row : setting_table()) {
+        const SettingSlot place = row.slot(settings);
         if (*row.fallback != '\0') {
             set_setting(row, settings, row.fallback);
+        } else if (std::string * const * open = std::get_if<std::string *>(&place)) {
+            (*open)->clear(); // a sidecar's config begins with texts of its own
         }
     }
     return settings;

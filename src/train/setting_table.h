@@ -30,10 +30,11 @@ struct SettingRow {
     const char * name; // long flag and key of config.toml; with _ for - the key of the settings in a checkpoint
     const char * also; // other spellings of the flag
     SettingKind  kind;
-    const char * value;    // stands for the value in help
-    const char * fallback; // default; "": what TrainSettings begins with, explained by `help`
-    const char * limits;   // numbers: "0..8", either end may be missing; choice: "a|b"
-    const char * group;    // heading in help
+    const char * value; // stands for the value in help
+    const char *
+        fallback;        // default; "": a text is open, a number as TrainSettings has it; `help` explains what follows
+    const char * limits; // numbers: "0..8", either end may be missing; choice: "a|b"
+    const char * group;  // heading in help
     SettingUse   use;
     SettingSlot (*slot)(TrainSettings & settings);
     const char * help;

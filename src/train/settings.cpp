@@ -2,9 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/log.h"
 #include "base/path.h"
-#include "task/choose_task.h"
 #include "task/example_format.h"
 #include "text/prompt_template.h"
 #include "text/utf8.h"
@@ -152,10 +150,9 @@ int depth_for(const std::vector<Example> & examples, int usual, const Task & tas
 
 } // namespace
 
-void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
-    const TaskChoice choice = choose_task(s.model.sidecar.task, s.model.sidecar.match, examples);
-    s.model.sidecar.task    = choice.task->name;
-    log_info(task_line(choice));
+TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const std::vector<Example> & examples) {
+    const TaskChoice choice         = choose_task(s.model.sidecar.task, s.model.sidecar.match, examples);
+    s.model.sidecar.task            = choice.task->name;
     const MethodTraining & training = method_training(s.model.method);
     const Task &           task     = *choice.task;
     const Protocol &       protocol = task.protocol;
@@ -211,6 +208,7 @@ void resolve_settings(TrainSettings & s, const ModelConfig & base, const std::ve
             "--step-loss: no example has steps to ask for", "give the examples \"steps\", or leave the flag out");
     resolve_sidecar(s, base, s.depth, format_of(examples.front().kind));
     check(s);
+    return choice;
 }
 
 double step_weight(const TrainSettings & s, int64_t update) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/json.h"
+#include "task/choose_task.h"
 #include "train/trained_model.h"
 #include "train/validation.h"
 
@@ -45,10 +46,11 @@ struct TrainSettings {
     bool   adaptive = false; // examples are drawn by the accuracy on their number of steps, see train/depth_sampler.h
 };
 
-// Fills in what was left open and checks the rest. Open are numbers that are 0, a depth of -1 and texts that are empty: they come from the
-// file of --init when it has modules of the same method, else from the protocol. `base` and `examples` are those of the run.
-// Throws Error(usage) naming the flag whose value contradicts another or the file.
-void resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
+// Fills in what was left open and checks the rest; gives the task it chose. Open are numbers that are 0, a depth of -1
+// and texts that are empty: they come from the file of --init when it has modules of the same method, else from the
+// protocol. `base` and `examples` are those of the run. Throws Error(usage) naming the flag whose value contradicts
+// another or the file.
+TaskChoice resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
 
 // The weight of the loss on latent steps at an update, 1 .. n_updates.
 double step_weight(const TrainSettings & settings, int64_t update);

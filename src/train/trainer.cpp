@@ -16,7 +16,7 @@ namespace penelope {
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
-    resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
+    task_ = resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
     lay_out_stages();
     model_ = std::make_unique<TrainedModel>(settings_.model, backend);
 

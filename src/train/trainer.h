@@ -91,6 +91,7 @@ class Trainer {
 
     TrainedModel &        model() { return *model_; }
     const TrainSettings & settings() const { return settings_; } // with everything filled in
+    const TaskChoice &    task() const { return task_; }
 
   private:
     Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const;
@@ -113,6 +114,7 @@ class Trainer {
     void         check_lengths();
 
     TrainSettings                 settings_;
+    TaskChoice                    task_{};
     const Backend &               backend_;
     Collective &                  ranks_;
     RunFolder                     folder_;

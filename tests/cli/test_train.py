@@ -459,7 +459,7 @@ class Resuming(Trained):
             best.unlink(missing_ok=True)
 
     def test_the_last_weights_are_told_as_such_where_the_best_ones_are_gone(self):
-        flags = ("-m", self.base, "--method", "cot", "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 0, "--eval-every", 1, "--json")
+        flags = ("-m", self.base, "--method", "cot", "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 1, "--eval-every", 1, "--json")
         best = json.loads(self.train_ok(*flags, out="worse").stdout)["best"]
         self.assertLess(best["update"], 4, "the last weights are not the best ones")
         (self.root / "worse" / "checkpoint" / "best.gguf").unlink()
@@ -473,7 +473,7 @@ class Resuming(Trained):
         data = self.root / "many"
         made = run("data", "listops", "--out", data, "--train", 20, "--valid", 300, "--test", 10, "--depth", "1-2", "--test-depth", "1-2")
         self.assertEqual(made.returncode, 0, made.stderr)
-        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 0, "--eval-every", 1,
+        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 1, "--eval-every", 1,
                  "--eval-limit", 2, "-n", 64, "--name", "same")
         straight, stopped = self.root / "last" / "straight", self.root / "last" / "stopped"
         self.assertEqual(run(*flags, "--out", straight).returncode, 0)
@@ -532,7 +532,7 @@ class Large(Trained):
         data = self.root / "large"
         made = run("data", "listops", "--out", data, "--train", 4000, "--valid", 500, "--test", 1, "--depth", "1-2", "--test-depth", "1-2")
         self.assertEqual(made.returncode, 0, made.stderr)
-        for more in ((), ("--max-length", 120, "--skip-long")):
+        for more in ((), ("--max-length", 70, "--skip-long")):
             done = run("train", "-m", self.base, "--method", "cot", "--data", data, "--out", self.root / "no", "--dry-run", "-v", "--json", *more)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("tokenized 9000 texts: prompt and target of every example\n", done.stderr)

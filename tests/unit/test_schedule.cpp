@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 using penelope::rate_factor;
 using penelope::warmup_updates;
 
