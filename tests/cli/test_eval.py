@@ -77,7 +77,7 @@ class EvalTest(ModelTest):
             self.assertTrue(3 <= n <= 120)
             self.assertEqual(len(rows), 7 * n, "of every question answered, all K")
             if extra:
-                self.assertEqual(err, "")
+                self.assertRegex(err, r"^task listops: [^\n]*\n$")
                 error = json.loads(out)
                 self.assertEqual((error["status"], error["kind"], error["n_left"]), ("error", "cancelled", 120 - n))
                 self.assertEqual([row["n"] for row in error["partial"]["results"]], [n] * 7)
