@@ -473,21 +473,21 @@ class Resuming(Trained):
         data = self.root / "many"
         made = run("data", "listops", "--out", data, "--train", 20, "--valid", 300, "--test", 10, "--depth", "1-2", "--test-depth", "1-2")
         self.assertEqual(made.returncode, 0, made.stderr)
-        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 1, "--eval-every", 1,
+        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 5, "--batch", 2, "--rates", "0.03", "--warmup", 1, "--eval-every", 1,
                  "--eval-limit", 2, "-n", 64, "--name", "same")
         straight, stopped = self.root / "last" / "straight", self.root / "last" / "stopped"
         self.assertEqual(run(*flags, "--out", straight).returncode, 0)
         self.assertFalse([line["best"] for line in self.metrics(straight) if "best" in line][-1], "the last weights are not the best ones")
         process = subprocess.Popen([BIN, *map(str, flags), "--out", stopped], env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        while not (stopped / "metrics.jsonl").exists() or (stopped / "metrics.jsonl").read_text().count("valid_loss") < 4:
+        while not (stopped / "metrics.jsonl").exists() or (stopped / "metrics.jsonl").read_text().count("valid_loss") < 5:
             time.sleep(0.001)
         time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         error = process.communicate()[1]
         self.assertEqual(process.returncode, 130, error)
-        self.assertIn(b'"optimizer_steps":4,', (stopped / "checkpoint" / "last.gguf").read_bytes(), "those of the best weights were fewer")
+        self.assertIn(b'"optimizer_steps":5,', (stopped / "checkpoint" / "last.gguf").read_bytes(), "those of the best weights were fewer")
         for out in (straight, stopped):
-            done = run("train", "--resume", "--updates", 5, "--out", out)
+            done = run("train", "--resume", "--updates", 6, "--out", out)
             self.assertEqual(done.returncode, 0, done.stderr)
         losses = [[line["loss"] for line in self.metrics(out) if "loss" in line] for out in (straight, stopped)]
         self.assertEqual(losses[1], losses[0])
