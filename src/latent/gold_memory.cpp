@@ -1,31 +1,40 @@
 #include "latent/gold_memory.h"
 
+#include "graph/tape.h"
+
 namespace penelope {
 
 namespace {
 
-// No operation records a gradient for as long as it lives, and none draws dropout.
-class NoTape {
+// No operation records a gradient for as long as it lives. With a tape there is one that watches nothing: recurrent layers write their
+// states in another form for a tape than without one, and these go on from what the prompt left.
+class Constant {
   public:
-    explicit NoTape(Graph & g) : g_(g), before_(g.set_tape(nullptr)) {}
-    ~NoTape() { g_.set_tape(before_); }
-    NoTape(const NoTape &)             = delete;
-    NoTape & operator=(const NoTape &) = delete;
+    explicit Constant(Graph & g) : g_(g), before_(g.tape()) {
+        if (before_) {
+            nothing_.set_host_kernels(before_->host_kernels());
+            g_.set_tape(&nothing_);
+        }
+    }
+    ~Constant() { g_.set_tape(before_); }
+    Constant(const Constant &)             = delete;
+    Constant & operator=(const Constant &) = delete;
 
   private:
     Graph & g_;
     Tape *  before_;
+    Tape    nothing_;
 };
 
 } // namespace
 
 Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
                  const GoldRows & gold, const Rows & memory_rows, SequenceState & kv) {
-    const NoTape  constant(g);
-    const int64_t n = gold.ids->ne[0] / shape.n_memory;
-    Node          z = gather_rows(g, concat_rows(g, { embed(g, model.embedding, gold.ids), modules.memory_anchor }),
-                                  gold.index); // [d, m * n]
-    Node          x = add(g, z, repeat_rows(g, modules.memory_group, n));
+    const Constant constant(g);
+    const int64_t  n = gold.ids->ne[0] / shape.n_memory;
+    Node           z = gather_rows(g, concat_rows(g, { embed(g, model.embedding, gold.ids), modules.memory_anchor }),
+                                   gold.index); // [d, m * n]
+    Node           x = add(g, z, repeat_rows(g, modules.memory_group, n));
     g.expand(x);
     return run_layers(g, model, 0, shape.start, x, memory_rows, kv);
 }

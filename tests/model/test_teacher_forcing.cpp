@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "graph/nodes.h"
+#include "latent/gold_memory.h"
 #include "support/difference.h"
 #include "support/gradient_check.h"
 #include "support/training.h"
@@ -86,10 +87,11 @@ TEST_CASE("the gradients of forced steps are those that differences show, on eve
             CAPTURE(parameter);
             const double length = length_of({ { parameter, gradient } });
             n_constant += reaches_gold(model, parameter);
-            if (length < 1e-2 || reaches_gold(model, parameter)) {
-                continue; // lost in the rounding of the loss
+            if (length < 0.05 || reaches_gold(model, parameter)) {
+                continue; // lost in the rounding of the loss, or no constant there
             }
-            CHECK(slope_along({ { parameter, gradient } }, model.optimizer(), 1e-2,
+            // A short step: delta nets bend the loss.
+            CHECK(slope_along({ { parameter, gradient } }, model.optimizer(), 2e-3,
                               [&] { return losses.run(batch).total(batch); }) == doctest::Approx(length).epsilon(0.02));
             n_checked++;
         }
@@ -140,7 +142,7 @@ TEST_CASE(
     for (size_t i = 0; i < free.examples[0].target.size(); i++) { // the first is free in both
         CHECK(found.tokens[i] == doctest::Approx(expected.tokens[i]).epsilon(1e-6));
     }
-    CHECK(difference(found.tokens, expected.tokens) > 1e-4);
+    CHECK(difference(found.tokens, expected.tokens).most > 1e-4);
 }
 
 TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boundary") {
@@ -180,7 +182,7 @@ TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boun
             return all;
         };
         model.optimizer().set_values("penelope.memory.step", step);
-        CHECK(difference(losses_by_step()[1], losses_by_step()[0]) > 1e-3); // another anchor, another memory
+        CHECK(difference(losses_by_step()[1], losses_by_step()[0]).most > 1e-3); // another anchor, another memory
         model.optimizer().set_values("penelope.memory.anchor", anchor);
         const auto same = losses_by_step();
         CHECK(difference(same[1], same[0]) < 2e-4);
