@@ -1,14 +1,18 @@
-// Unicode forms in which two spellings of one text agree, by utf8proc.
+// Unicode normalization by utf8proc, in linear time but for sorting runs of combining marks.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace penelope {
 
-// Composed (NFC). Bytes that are not UTF-8 leave the text as it is.
-std::string normalize_unicode(const std::string & text);
+// NFC. Text that is not valid UTF-8 is returned unchanged.
+std::string normalize_unicode(std::string_view text);
 
-// The same without difference between capital and small letters.
-std::string fold_case(const std::string & text);
+// True: the text is in NFC. False: only normalize_unicode() can tell. A quick test for ASCII and Latin-1.
+bool is_surely_composed(std::string_view text);
+
+// NFC with case folding: texts that differ only in upper and lower case become equal.
+std::string fold_case(std::string_view text);
 
 } // namespace penelope

@@ -21,7 +21,7 @@ class PreTokenizer {
 
     bool ignores_merges() const { return ignores_merges_; } // a piece that is a token is taken whole
     bool implies_bos() const { return implies_bos_; }       // unless the file says otherwise
-    bool composes_text() const { return composes_text_; }   // the model's own tokenizer puts text into NFC first
+    bool composes_text() const { return composes_text_; }   // text is put into NFC first, as Qwen's tokenizers do
     bool is_fallback() const { return is_fallback_; } // the file named no pattern: ids may differ from the model's
 
   private:

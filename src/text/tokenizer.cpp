@@ -6,6 +6,7 @@
 #include "gguf/keys.h"
 #include "text/bpe_merges.h"
 #include "text/byte_alphabet.h"
+#include "text/normalize.h"
 #include "text/pre_tokenizer.h"
 #include "text/special_tokens.h"
 #include "text/string_table.h"
@@ -118,6 +119,9 @@ struct Tokenizer::Impl {
     void check_id(int32_t id) const;
     void encode_plain(std::string_view text, std::vector<int32_t> & out, std::vector<int32_t> & symbols) const;
     void merge(std::string_view piece, std::vector<int32_t> & symbols) const;
+
+    // The text in NFC where the model's tokenizer asks for it, then owned by `composed`; else the text itself.
+    std::string_view normalize(std::string_view text, std::string & composed) const;
 };
 
 Tokenizer::Impl::Impl(TokenizerData && data)
@@ -229,10 +233,21 @@ void Tokenizer::Impl::merge(std::string_view piece, std::vector<int32_t> & symbo
     merges.apply(symbols);
 }
 
+std::string_view Tokenizer::Impl::normalize(std::string_view text, std::string & composed) const {
+    if (!pre_tokenizer.composes_text() || is_surely_composed(text)) {
+        return text;
+    }
+    composed = normalize_unicode(text);
+    return composed;
+}
+
 // text: valid UTF-8 without special tokens. symbols: scratch.
+// Normalized here and not before special tokens are found: those stand in the text as written, and a combining mark
+// after one does not compose with it.
 void Tokenizer::Impl::encode_plain(std::string_view text, std::vector<int32_t> & out,
                                    std::vector<int32_t> & symbols) const {
-    PieceScanner     scanner(pre_tokenizer, text);
+    std::string      composed;
+    PieceScanner     scanner(pre_tokenizer, normalize(text, composed));
     std::string_view piece;
     while (scanner.next(piece)) {
         const int32_t id = bytes.find(piece);
@@ -287,9 +302,10 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
 }
 
 size_t Tokenizer::n_unencodable(std::string_view text) const {
-    std::string repaired;
+    std::string repaired, composed;
     append_valid_utf8(repaired, text);
-    return std::count_if(repaired.begin(), repaired.end(),
+    const std::string_view read = impl_->normalize(repaired, composed);
+    return std::count_if(read.begin(), read.end(),
                          [&](char c) { return impl_->byte_tokens[static_cast<uint8_t>(c)] < 0; });
 }
 

@@ -1,8 +1,9 @@
 // Text to tokens and back: byte-level BPE as Llama 3, GPT-2, SmolLM and Qwen use it.
 //
-// A Tokenizer is immutable, cheap to copy, and may be used by several threads at once. Its ids are those of llama.cpp
-// and of the models' own tokenizers; two small differences are on purpose: text that is not valid UTF-8 is read as
-// U+FFFD for each maximal broken part, and decoding never "cleans up" spaces.
+// A Tokenizer is immutable, cheap to copy, and may be used by several threads at once. Its ids are those of the models'
+// own tokenizers at Hugging Face. Qwen's put text into NFC first, and so does this one; llama.cpp does not, so its ids
+// differ on decomposed text. Two small differences are on purpose: text that is not valid UTF-8 is read as U+FFFD for
+// each maximal broken part, and decoding never "cleans up" spaces.
 #pragma once
 
 #include "text/tokenizer_data.h"

@@ -222,6 +222,37 @@ TEST_CASE("text that is not UTF-8") {
     CHECK(tokenizer.encode(std::string_view("a\0b", 3)) == Ids{ 'a', 0, 'b' });
 }
 
+TEST_CASE("Qwen's vocabularies put text into NFC, the others leave it") {
+    const std::string mark = "\xCC\x81", composed = "\xC3\xA9"; // U+0301, U+00E9
+    for (const char * pre : { "qwen2", "qwen35" }) {
+        const Tokenizer tokenizer(small_vocabulary({}, pre));
+        CHECK(tokenizer.encode("e" + mark) == Ids{ 0xC3, 0xA9 });
+        CHECK(tokenizer.encode(composed) == Ids{ 0xC3, 0xA9 });
+        CHECK(tokenizer.encode("\xFF"
+                               "e" +
+                               mark) == Ids{ 0xEF, 0xBF, 0xBD, 0xC3, 0xA9 });
+        // Special tokens are found in the text as written, and nothing composes across them.
+        CHECK(tokenizer.encode("e<user>" + mark) == Ids{ 'e', user_id, 0xCC, 0x81 });
+        CHECK(tokenizer.encode("e<|end_of_text|>" + mark + "e" + mark, { false, true }) ==
+              Ids{ 'e', eos_id, 0xCC, 0x81, 0xC3, 0xA9 });
+    }
+    for (const char * pre : { "gpt-2", "llama-bpe", "smollm", "default" }) {
+        CHECK(Tokenizer(small_vocabulary({}, pre)).encode("e" + mark) == Ids{ 'e', 0xCC, 0x81 });
+    }
+    TokenizerData data = small_vocabulary({}, "qwen2");
+    data.tokens[0xCC]  = "x1"; // only decomposed text needs this byte
+    CHECK(Tokenizer(data).n_unencodable("e" + mark) == 0);
+}
+
+TEST_CASE("combining marks out of order, sorted in less than quadratic time") {
+    const Tokenizer tokenizer(small_vocabulary({}, "qwen2"));
+    const size_t    n = 1 << 17;
+    Ids             ids;
+    // U+0315 has the combining class 232 and U+0316 220.
+    CHECK(seconds([&] { ids = tokenizer.encode(repeat("\xCC\x95\xCC\x96", n)); }) < 5);
+    CHECK((tokenizer.decode(ids) == repeat("\xCC\x96", n) + repeat("\xCC\x95", n)));
+}
+
 TEST_CASE("bytes without a token") {
     TokenizerData data = byte_level_vocabulary();
     data.tokens[1]     = "x1"; // no token for the byte 01
