@@ -38,11 +38,11 @@ int one_number(const Options & options) {
 
 class Chat {
   public:
-    Chat(Terminal & terminal, Session & session, const PromptWriter & writer, GenerateOptions generate, bool json,
-         bool watch)
+    Chat(Terminal & terminal, Session & session, const PromptWriter & writer, GenerateOptions generate,
+         const Options & options)
         : terminal_(terminal), session_(session), writer_(writer), generate_(std::move(generate)),
-          conversation_(writer, session.options().n_ctx, rows_for_an_answer(session, generate_)), json_(json),
-          watch_(watch) {}
+          conversation_(writer, session.options().n_ctx, rows_for_an_answer(session, generate_)),
+          json_(options.flag("json")), watch_(options.flag("watch")), has_seed_(options.given("seed")) {}
 
     int loop(const std::string & history);
     int ask_once(const std::string & message);
@@ -68,6 +68,7 @@ class Chat {
     Answer               last_;
     bool                 json_;
     bool                 watch_;
+    bool                 has_seed_;          // given, set or drawn
     bool                 said_full_ = false; // that turns leave the conversation
     bool                 once_      = false; // one message, then the end
     bool                 done_      = false;
@@ -115,6 +116,10 @@ void Chat::reply(const std::optional<Answer> & earlier) {
             return true;
         };
     }
+    if (!has_seed_ && generate_.sampling.temperature > 0) {
+        generate_.sampling.seed = random_seed();
+        has_seed_               = true;
+    }
     ThoughtAside thoughts(terminal_);
     if (const ChatTemplate * chat = writer_.chat()) {
         expect_reasoning(*chat, conversation_.prompt().size(), generate_);
@@ -161,7 +166,8 @@ void Chat::reply(const std::optional<Answer> & earlier) {
         end_line(!last_.text.empty());
     }
     if (terminal_.in_is_tty() || terminal_.verbose()) {
-        terminal_.note(stats_line(last_));
+        const bool sampled = generate_.sampling.temperature > 0;
+        terminal_.note(stats_line(last_) + (sampled ? " | seed " + std::to_string(generate_.sampling.seed) : ""));
     }
 }
 
@@ -187,6 +193,7 @@ void Chat::set(const std::string & name, const std::string & value) {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));
         } else if (name == "seed") {
             generate_.sampling.seed = static_cast<uint64_t>(checked.integer(option));
+            has_seed_               = true;
         } else {
             generate_.n_predict = static_cast<int>(checked.integer(option));
         }
@@ -355,7 +362,7 @@ int cmd_chat(const Options & options, Terminal & terminal) {
     }
     use_utf8_locale();
     Session session(engine, session_options(options, 1));
-    Chat    chat(terminal, session, writer, std::move(generate), options.flag("json"), options.flag("watch"));
+    Chat    chat(terminal, session, writer, std::move(generate), options);
     if (options.given("prompt")) {
         return chat.ask_once(options.text("prompt"));
     }

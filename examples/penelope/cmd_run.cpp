@@ -179,6 +179,9 @@ int cmd_run(const Options & options, Terminal & terminal) {
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     GenerateOptions generate = generate_options(options, steps.size() == 1 ? steps[0] : -1);
     check_sampling(generate.sampling);
+    if (!options.given("seed") && generate.sampling.temperature > 0) {
+        generate.sampling.seed = random_seed();
+    }
     if (options.flag("watch") && (batch || steps.size() > 1)) {
         throw UsageError("--watch: shows one answer at a time", "leave --batch out and give -K one number");
     }

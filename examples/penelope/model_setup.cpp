@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <random>
 #include <thread>
 
 namespace penelope {
@@ -224,6 +225,10 @@ SamplingOptions sampling_options(const Options & options) {
     sampling.frequency_penalty = static_cast<float>(options.number("frequency-penalty"));
     sampling.penalty_window    = static_cast<int>(std::min<int64_t>(options.integer("repeat-last-n"), INT32_MAX));
     return sampling;
+}
+
+uint64_t random_seed() {
+    return std::random_device()();
 }
 
 GenerateOptions generate_options(const Options & options, int n_steps) {

@@ -36,7 +36,10 @@ InterruptWatch watch_session(Session & session);
 // The names are those of the option table.
 ggml_type       parse_kv_type(const std::string & name);
 SessionOptions  session_options(const Options & options, int n_streams);
-SamplingOptions sampling_options(const Options & options);
+SamplingOptions sampling_options(const Options & options); // seed 0 where --seed is not given
+
+// For sampling without --seed. 32 bits, so that every reader of JSON has it exactly.
+uint64_t random_seed();
 
 // n_steps -1: the sidecar's default.
 GenerateOptions generate_options(const Options & options, int n_steps);

@@ -320,10 +320,25 @@ class ConversationTest(ModelTest):
         def answers(*args):
             return [json.loads(line)["tokens"] for line in self.ok("chat", "-m", self.base, "-n", 24, "--json", *args, stdin="Tom is\n").stdout.splitlines()]
 
-        self.assertEqual(answers(), answers("--temp", 0.7))
-        self.assertNotEqual(answers(), answers("--temp", 0))
+        self.assertEqual(answers("--seed", 5), answers("--seed", 5, "--temp", 0.7))
+        self.assertNotEqual(answers("--seed", 5), answers("--temp", 0))
         self.assertEqual(answers("--sidecar", self.sidecar), answers("--sidecar", self.sidecar, "--temp", 0))
         self.assertEqual(answers("--raw"), answers("--raw", "--temp", 0))
+
+    def test_a_seed_is_drawn_where_none_is_given(self):
+        chat = ("chat", "-m", self.base, "-n", 24, "--top-k", 0, "--top-p", 1, "--min-p", 0)
+        first, second = (self.ok_json(*chat, "-p", "Tom is") for _ in range(2))
+        self.assertNotEqual(first["seed"], second["seed"])
+        self.assertNotEqual(first["tokens"], second["tokens"])
+        self.assertEqual(self.ok_json(*chat, "-p", "Tom is", "--seed", first["seed"])["tokens"], first["tokens"])
+        seed = re.search(r"\| seed (\d+)$", self.ok(*chat, "-p", "Tom is", "-v").stderr, re.M).group(1)
+        self.assertNotEqual(seed, "0")
+        # Greedy answers need none, until the temperature is raised.
+        self.assertEqual(self.ok_json(*chat, "-p", "Tom is", "--temp", 0)["seed"], 0)
+        lines = self.ok(*chat, "--temp", 0, "--json", stdin="Tom\n/set temp 1\nTom\nTom\n/set seed 3\nTom\n").stdout.splitlines()
+        seeds = [json.loads(line)["seed"] for line in lines]
+        self.assertEqual((seeds[0], seeds[1], seeds[3]), (0, seeds[2], 3))
+        self.assertNotEqual(seeds[1], 0)
 
     def test_stop_and_system(self):
         whole = self.ok("chat", "-m", self.base, "-n", 30, "--temp", 0, "-sys", "S", "-p", "Tom is").stdout[:-1]
@@ -388,7 +403,7 @@ class ChatPipeTest(ModelTest):
     def test_a_failed_regen_leaves_the_answer(self):
         # Half of the answers begin with a letter after which there are too many ways to go on.
         grammar = 'x ::= "x"\nroot ::= "a" | "b" [\\x01] (' + "|".join(["x"] * 21000) + ")"
-        done = run(*self.args("--json", "--grammar", grammar, "--temp", 5, "--top-k", 0, "--top-p", 1, "--min-p", 0),
+        done = run(*self.args("--json", "--grammar", grammar, "--temp", 5, "--top-k", 0, "--top-p", 1, "--min-p", 0, "--seed", 0),
                    stdin="Tom is\n" + "/regen\n" * 24 + "/stats\n")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual({line["status"] for line in lines[1:-1]}, {"ok", "error"}, done.stdout)

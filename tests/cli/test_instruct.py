@@ -186,6 +186,26 @@ class ConstraintTest(InstructTest):
                 self.assertTrue(body["error"]["message"])
 
 
+class SeedTest(InstructTest):
+    ASK = {"messages": [{"role": "user", "content": "Tom is"}], "max_tokens": 24, "temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0}
+
+    def ask(self, server, **fields):
+        answer = server.good("/v1/chat/completions", {**self.ASK, **fields})
+        return answer["seed"], answer["choices"][0]["message"]["content"]
+
+    def test_requests_without_a_seed_draw_one(self):
+        with Serve("-m", self.base, "-c", 256) as server:
+            first, second = self.ask(server), self.ask(server)
+            self.assertNotEqual(first[0], second[0])
+            self.assertNotEqual(first[1], second[1])
+            self.assertEqual(self.ask(server, seed=first[0]), first)
+
+    def test_the_seed_of_the_command_line(self):
+        with Serve("-m", self.base, "-c", 256, "--seed", 7) as server:
+            self.assertEqual(self.ask(server), self.ask(server, seed=7))
+            self.assertEqual(self.ask(server)[0], 7)
+
+
 class StreamedBatchTest(InstructTest):
     def start(self, *args):
         process = subprocess.Popen([BIN, "run", "-m", str(self.base), "-n", "4", "--batch", "-", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

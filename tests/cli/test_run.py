@@ -110,6 +110,10 @@ class RunTest(ModelTest):
         first = self.ok_json(*base, "--seed", 1)["tokens"]
         self.assertEqual(first, self.ok_json(*base, "--seed", 1)["tokens"])
         self.assertNotEqual(first, self.ok_json(*base, "--seed", 2)["tokens"])
+        drawn, again = self.ok_json(*base), self.ok_json(*base)
+        self.assertNotEqual((drawn["seed"], drawn["tokens"]), (again["seed"], again["tokens"]))
+        self.assertNotEqual(drawn["tokens"], again["tokens"])
+        self.assertEqual(self.ok_json(*base, "--seed", drawn["seed"])["tokens"], drawn["tokens"])
 
     def test_several_depths(self):
         lines = self.ok(*self.latent("-p", QUESTION, "-K", "0-1,6,3", "-n", 12, "--json")).stdout.splitlines()
