@@ -35,18 +35,18 @@ macro(penelope_find_installed_ggml why)
   endif()
 endmacro()
 
-# Sets ${result} to the path of the pinned source tree, fetching it if it is not in the cache yet.
-function(penelope_fetch_ggml result)
+# Sets ${result} to the path of a pinned thing, fetching it if it is not in the cache yet.
+function(penelope_fetch what result)
   find_program(PENELOPE_PYTHON python3 DOC "The python3 that runs ggml/fetch")
   if(NOT PENELOPE_PYTHON)
-    message(FATAL_ERROR "python3 is needed to fetch ggml (Debian: apt-get install python3 python3-pip), "
-      "or give a ggml source tree with -DPENELOPE_GGML_DIR=")
+    message(FATAL_ERROR "python3 is needed to fetch ${what} (Debian: apt-get install python3 python3-pip), "
+      "or give source trees with -DPENELOPE_GGML_DIR= and -DPENELOPE_JINJA_DIR=")
   endif()
-  execute_process(COMMAND ${PENELOPE_PYTHON} ${PROJECT_SOURCE_DIR}/ggml/fetch ggml
+  execute_process(COMMAND ${PENELOPE_PYTHON} ${PROJECT_SOURCE_DIR}/ggml/fetch ${what}
     RESULT_VARIABLE failed OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(failed)
-    message(FATAL_ERROR "ggml could not be fetched, the reason is above. Run 'ggml/fetch ggml' to try again, "
-      "or give a ggml source tree with -DPENELOPE_GGML_DIR=")
+    message(FATAL_ERROR "${what} could not be fetched, the reason is above. Run 'ggml/fetch ${what}' to try again, "
+      "or give source trees with -DPENELOPE_GGML_DIR= and -DPENELOPE_JINJA_DIR=")
   endif()
   set(${result} ${path} PARENT_SCOPE)
 endfunction()
@@ -81,7 +81,7 @@ if(NOT PENELOPE_GGML_SOURCE)
     message(FATAL_ERROR "PENELOPE_GGML=system: ${unusable}. Point CMAKE_PREFIX_PATH to one, or set PENELOPE_GGML=auto.")
   else()
     message(STATUS "ggml: ${unusable}; taking the pinned archive")
-    penelope_fetch_ggml(PENELOPE_GGML_SOURCE)
+    penelope_fetch(ggml PENELOPE_GGML_SOURCE)
   endif()
 endif()
 if(PENELOPE_GGML_SOURCE)

@@ -9,18 +9,22 @@ namespace penelope {
 Conversation::Conversation(const PromptWriter & writer, int n_ctx, int n_free)
     : writer_(writer), n_ctx_(size_t(n_ctx)), n_free_(size_t(n_free)) {}
 
-// The system message, the turns from `first` on and the question, read anew.
-std::vector<int32_t> Conversation::encode_from(size_t first, const std::string & question) const {
+// The system message, the turns from `first` on and the question.
+std::vector<ChatMessage> Conversation::messages_from(size_t first, size_t end, const std::string & question) const {
     std::vector<ChatMessage> messages;
     if (!writer_.system().empty()) {
         messages.push_back({ "system", writer_.system() });
     }
-    for (size_t i = first; i < turns_.size(); ++i) {
+    for (size_t i = first; i < end; ++i) {
         messages.push_back({ "user", turns_[i].question });
         messages.push_back({ "assistant", turns_[i].answer->text });
     }
     messages.push_back({ "user", question });
-    return writer_.chat()->encode(messages);
+    return messages;
+}
+
+std::vector<int32_t> Conversation::encode_from(size_t first, const std::string & question) const {
+    return writer_.chat()->encode(messages_from(first, turns_.size(), question));
 }
 
 void Conversation::ask(const std::string & text) {
@@ -33,14 +37,15 @@ void Conversation::ask(const std::string & text) {
     }
     const Turn & before = turns_.back();
     turn.first          = before.first;
-    if (writer_.chat()->rewrites_answer(before.answer->n_reasoning > 0)) {
-        turn.prompt = encode_from(turn.first, text);
-    } else {
+    const auto next     = writer_.chat()->encode_turn(messages_from(turn.first, turns_.size() - 1, before.question),
+                                                      before.answer->tokens, { { "user", text } });
+    if (next) {
         // The answer's own tokens go on, not a new reading of its text: they are what the cache holds.
         turn.prompt = before.prompt;
         turn.prompt.insert(turn.prompt.end(), before.answer->tokens.begin(), before.answer->tokens.end());
-        const std::vector<int32_t> next = writer_.chat()->encode_turn({ { "user", text } }, before.answer->tokens);
-        turn.prompt.insert(turn.prompt.end(), next.begin(), next.end());
+        turn.prompt.insert(turn.prompt.end(), next->begin(), next->end());
+    } else {
+        turn.prompt = encode_from(turn.first, text);
     }
     if (turn.prompt.size() + n_free_ > n_ctx_) {
         // To half of the context, so that it is some turns until everything has to be read again.

@@ -40,7 +40,8 @@ class Conversation {
         std::optional<Answer> answer;
     };
 
-    std::vector<int32_t> encode_from(size_t first, const std::string & question) const;
+    std::vector<ChatMessage> messages_from(size_t first, size_t end, const std::string & question) const;
+    std::vector<int32_t>     encode_from(size_t first, const std::string & question) const;
 
     const PromptWriter & writer_;
     size_t               n_ctx_, n_free_;

@@ -112,12 +112,12 @@ std::vector<OptionRow> make_table() {
           "read the prompt from a file; one newline at its end is dropped" },
         { "batch", "", text, "FILE.jsonl", "", "", g_prompt, "run",
           "answer many: one {\"id\", \"prompt\"} or {\"id\", \"question\"} a line in, one JSON result a line out; - is stdin, answered as its lines come" },
-        { "chat-template", "", choice, "NAME", "auto", "auto|none|chatml|llama3", g_prompt, "run chat",
+        { "chat-template", "", text, "NAME|FILE", "auto", "", g_prompt, "run chat",
           "auto: the template of the sidecar's or LoRA's file, else that of an instruct model (one whose file has a chat template), else the "
-          "text as it is; none: no chat template; a name: this one in any case" },
-        { "chat-template", "", choice, "NAME", "auto", "auto|none|chatml|llama3", g_prompt, "serve",
+          "text as it is; none: no chat template; chatml, gemma, llama2, llama3, mistral, phi3, zephyr or a Jinja file: this one in any case" },
+        { "chat-template", "", text, "NAME|FILE", "auto", "", g_prompt, "serve",
           "how conversations are written. auto: as the model's file says, or a question at a time as the sidecar does; none: as questions, "
-          "or not at all; a name: this template in any case" },
+          "or not at all; chatml, gemma, llama2, llama3, mistral, phi3, zephyr or a Jinja file: this template in any case" },
         { "system", "-sys --system-prompt", text, "TEXT", "", "", g_prompt, "run chat",
           "system message at the head of what goes through a chat template" },
         { "raw", "", flag, "", "", "", g_prompt, "run chat", "no template at all: the text goes to the model as it is" },

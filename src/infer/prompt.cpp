@@ -30,7 +30,9 @@ PromptWriter::PromptWriter(const Engine & engine, PromptChoice choice) : engine_
     if (choice_.raw || choice_.chat_template == "none") {
         choice_.raw = choice_.raw || !own_text;
     } else if (choice_.chat_template != "auto") {
-        chat_.emplace(engine.tokenizer(), named_chat_format(choice_.chat_template));
+        ChatSettings settings;
+        settings.thinking = choice_.thinking;
+        chat_.emplace(engine.tokenizer(), named_chat_template(choice_.chat_template, engine.tokenizer()), settings);
     } else if (!own_text) {
         try {
             chat_.emplace(engine.tokenizer(), choice_.thinking);
@@ -41,7 +43,7 @@ PromptWriter::PromptWriter(const Engine & engine, PromptChoice choice) : engine_
             no_template_.emplace(error);
         }
     }
-    if (choice_.thinking == Thinking::on && (!chat_ || !chat_->format().thinks())) {
+    if (choice_.thinking == Thinking::on && !chat_) {
         throw Error(ErrorKind::usage, "--reasoning on: prompts go through no chat template that thinks aloud",
                     "leave it out, or --raw and --chat-template");
     }
@@ -65,15 +67,14 @@ std::vector<int32_t> PromptWriter::tokens(const std::string & text) const {
 }
 
 bool PromptWriter::looks_templated(const std::string & text) const {
-    return chat_ && text.find(chat_->start_of_turn()) != std::string::npos;
+    return chat_ && !chat_->start_of_turn().empty() && text.find(chat_->start_of_turn()) != std::string::npos;
 }
 
 std::string PromptWriter::description() const {
     if (chat_) {
-        const std::string name = chat_family_name(chat_->format().family);
-        return choice_.chat_template == "auto" ? "instruct model: its file has a chat template (" + name +
-                                                     "), prompts go through it; --raw: as they are"
-                                               : "prompts go through the chat template " + name;
+        return choice_.chat_template == "auto" ? "instruct model: its file has a chat template, prompts go through it; "
+                                                 "--raw: as they are"
+                                               : "prompts go through the chat template " + choice_.chat_template;
     }
     if (choice_.raw) {
         return "prompts go to the model as they are";

@@ -27,7 +27,7 @@ std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & te
 
 struct PromptChoice {
     // auto: the template of the model's files, else the chat template of an instruct model, else none. none: without a chat
-    // template. Or the name of one (text/chat_format.h), whatever the files say.
+    // template. Or the name of one or the path of a Jinja file (named_chat_template), whatever the files say.
     std::string chat_template = "auto";
     bool        raw           = false; // no template of any kind
     std::string system;                // message at the head; only a chat template has a place for it

@@ -72,7 +72,7 @@ void read_latent(const Service & service, Ask & ask, const Fields & fields) {
         if (!known) {
             fields.fail("reasoning_effort", "expected none, minimal, low, medium, high, xhigh or max");
         }
-        const bool aloud = service.chat && service.chat->format().thinks();
+        const bool aloud = service.chat && service.chat->thinks();
         if (aloud && *effort == "none") {
             ask.thinking = Thinking::off;
         }
@@ -97,6 +97,14 @@ void read_thinking(Ask & ask, const Fields & fields) {
     if (const auto wanted = fields.object("chat_template_kwargs")) {
         if (const auto thinks = wanted->boolean("enable_thinking")) {
             ask.thinking = *thinks ? Thinking::on : Thinking::off;
+        }
+        for (const auto & [name, value] : fields.find("chat_template_kwargs")->items()) {
+            if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+                fields.fail("chat_template_kwargs", name + " is not for a request to set");
+            }
+            if (name != "enable_thinking") {
+                ask.template_variables[name] = value;
+            }
         }
     }
     if (const auto format = fields.nonempty_text("reasoning_format")) {
@@ -214,11 +222,27 @@ void set_text_prompt(const Service & service, Ask & ask, const std::string & tex
     ask.job->prompt = prompt_tokens(service.engine(), text, PromptForm::templated, ControlTokens::as_text);
 }
 
+namespace {
+
+// What a template says against a conversation is said to whoever sent it.
+std::vector<int32_t> encode_messages(const ChatTemplate & chat, const std::vector<ChatMessage> & messages) {
+    try {
+        return chat.encode(messages);
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::unsupported) {
+            throw;
+        }
+        throw RequestError(400, "messages: " + error.message(), "messages");
+    }
+}
+
+} // namespace
+
 void set_chat_prompt(const Service & service, Ask & ask, const std::vector<ChatMessage> & messages) {
     if (service.chat) {
-        const ChatTemplate chat = service.chat_for(ask.thinking);
+        const ChatTemplate chat = service.chat_for(ask.thinking, ask.template_variables);
         Job &              job  = *ask.job;
-        job.prompt              = chat.encode(messages);
+        job.prompt              = encode_messages(chat, messages);
         job.generate.reasoning  = ask.tells_apart ? chat.reasoning_start() : ReasoningStart::none;
         job.generate.n_lasting  = chat.rewrites_answer(true) ? int(job.prompt.size()) - chat.n_generation_prompt() : 0;
         return;

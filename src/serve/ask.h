@@ -15,6 +15,7 @@ struct Ask {
     std::vector<std::string> warnings;              // what was asked for and is ignored
     std::optional<Thinking>  thinking;              // visible, other than by the server's default
     bool                     tells_apart = true;    // the visible chain of thought from the answer
+    OrderedJson              template_variables;    // chat_template_kwargs, null for none
 };
 
 // Sampling, limits, latent steps, stop strings, n, streaming. Throws RequestError naming the field.

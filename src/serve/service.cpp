@@ -15,7 +15,9 @@ Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOp
     if (options.chat_template == "none") {
         no_chat = wording ? "" : "messages: this server puts conversations through no chat template";
     } else if (options.chat_template != "auto") {
-        chat.emplace(engine().tokenizer(), named_chat_format(options.chat_template));
+        ChatSettings settings;
+        settings.thinking = options.thinking;
+        chat.emplace(engine().tokenizer(), named_chat_template(options.chat_template, engine().tokenizer()), settings);
     } else if (wording == nullptr || wording->prompt_template == chat_prompt_template) {
         try {
             chat.emplace(engine().tokenizer(), options.thinking);
@@ -35,15 +37,21 @@ std::string Service::chat_name() const {
     return no_chat.empty() ? "question" : "none";
 }
 
-ChatTemplate Service::chat_for(std::optional<Thinking> thinking) const {
-    if (!thinking || (*thinking == Thinking::off && !chat->format().thinks())) {
+ChatTemplate Service::chat_for(std::optional<Thinking> thinking, const OrderedJson & variables) const {
+    if (thinking == Thinking::off && !chat->thinks()) {
+        thinking.reset();
+    }
+    if (!thinking && !variables.is_object()) {
         return *chat;
     }
-    if (options.chat_template != "auto") {
-        throw RequestError(400, "chat_template_kwargs: the template " + options.chat_template + " does not think aloud",
-                           "chat_template_kwargs");
+    ChatSettings settings;
+    settings.thinking  = thinking.value_or(options.thinking);
+    settings.variables = variables;
+    try {
+        return chat->with(settings);
+    } catch (const Error & error) {
+        throw RequestError(400, "chat_template_kwargs: " + error.message(), "chat_template_kwargs");
     }
-    return chat->with(*thinking);
 }
 
 bool Service::has_visible_steps() const {

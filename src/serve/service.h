@@ -11,7 +11,7 @@ namespace penelope {
 
 struct ServiceOptions {
     GenerateOptions          defaults;               // of requests that do not say
-    std::string              chat_template = "auto"; // of conversations: auto, none or a name
+    std::string              chat_template = "auto"; // of conversations: auto, none, a name or a file
     Thinking                 thinking      = Thinking::automatic;
     bool                     insist        = false; // visible steps of a LoRA that was not found to write them
     bool                     seed_given    = false; // else requests that sample draw a seed of their own
@@ -27,9 +27,9 @@ struct Service {
     const Engine & engine() const { return worker.engine(); }
     bool           has_visible_steps() const; // of the sidecar's LoRA
     std::string    chat_name() const;         // "model", the name of a template, "question" or "none"
-    // How conversations are written, for a request that says whether to think aloud. Throws RequestError where they are
-    // not.
-    ChatTemplate chat_for(std::optional<Thinking> thinking) const;
+    // How conversations are written, for a request that says whether to think aloud and gives the template further variables (an
+    // object, null for none). Throws RequestError where the template cannot be told so.
+    ChatTemplate chat_for(std::optional<Thinking> thinking, const OrderedJson & variables) const;
 
     WorkerPool &                worker;
     Metrics &                   metrics;

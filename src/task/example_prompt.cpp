@@ -15,7 +15,7 @@ ExamplePrompts::ExamplePrompts(const Tokenizer & tokenizer, std::string prompt_t
     } catch (const Error & error) {
         throw Error(
             error.kind, "examples of messages: " + error.message(),
-            "use a model that has a template of the known kinds, or write the examples as prompt and completion");
+            "use a model that has a chat template, or write the examples as prompt and completion");
     }
 }
 

@@ -15,7 +15,7 @@ namespace penelope {
 class ExamplePrompts {
   public:
     // prompt_template: with {question}, or chat_prompt_template. Throws Error(unsupported) when the model has no chat template
-    // we know.
+    // that can be run.
     ExamplePrompts(const Tokenizer & tokenizer, std::string prompt_template);
 
     std::string          text(const Example & example) const;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 
@@ -9,93 +10,8 @@ namespace penelope {
 
 namespace {
 
-// A turn is OPEN role ROLE_END before content END after; the capitals are control tokens.
-struct Markers {
-    std::string open, role_end, before, end, after;
-};
-
-Markers markers_of(ChatFamily family) {
-    switch (family) {
-        case ChatFamily::chatml: return { "<|im_start|>", "", "\n", "<|im_end|>", "\n" };
-        case ChatFamily::llama3: return { "<|start_header_id|>", "<|end_header_id|>", "\n\n", "<|eot_id|>", "" };
-    }
-    return {};
-}
-
-// What Python's str.strip(), and so Jinja's trim, takes for white space.
-constexpr std::string_view spaces[] = {
-    " ",
-    "\t",
-    "\n",
-    "\v",
-    "\f",
-    "\r",
-    "\x1C",
-    "\x1D",
-    "\x1E",
-    "\x1F",
-    "\xC2\x85",
-    "\xC2\xA0",
-    "\xE1\x9A\x80",
-    "\xE2\x80\x80",
-    "\xE2\x80\x81",
-    "\xE2\x80\x82",
-    "\xE2\x80\x83",
-    "\xE2\x80\x84",
-    "\xE2\x80\x85",
-    "\xE2\x80\x86",
-    "\xE2\x80\x87",
-    "\xE2\x80\x88",
-    "\xE2\x80\x89",
-    "\xE2\x80\x8A",
-    "\xE2\x80\xA8",
-    "\xE2\x80\xA9",
-    "\xE2\x80\xAF",
-    "\xE2\x81\x9F",
-    "\xE3\x80\x80",
-};
-
-std::string trimmed(std::string_view text) {
-    const auto strip = [&](auto && at_edge, auto && remove) {
-        for (bool found = true; found;) {
-            found = false;
-            for (const std::string_view space : spaces) {
-                if (text.size() >= space.size() && at_edge(space.size()) == space) {
-                    remove(space.size());
-                    found = true;
-                }
-            }
-        }
-    };
-    strip([&](size_t n) { return text.substr(0, n); }, [&](size_t n) { text.remove_prefix(n); });
-    strip([&](size_t n) { return text.substr(text.size() - n); }, [&](size_t n) { text.remove_suffix(n); });
-    return std::string(text);
-}
-
-std::string without_line_ends(std::string_view text) {
-    text = text.substr(std::min(text.find_first_not_of('\n'), text.size()));
-    return std::string(text.substr(0, text.find_last_not_of('\n') + 1));
-}
-
-// An answer without the reasoning in front of it.
-std::string after_reasoning(std::string_view content) {
-    const size_t end = content.rfind(think_end);
-    if (end == std::string_view::npos) {
-        return std::string(content);
-    }
-    content.remove_prefix(end + think_end.size());
-    return std::string(content.substr(std::min(content.find_first_not_of('\n'), content.size())));
-}
-
-std::string reasoning_of(std::string_view content) {
-    const size_t end = content.find(think_end);
-    if (end == std::string_view::npos) {
-        return "";
-    }
-    content            = content.substr(0, end);
-    const size_t begin = content.rfind(think_begin);
-    return without_line_ends(begin == std::string_view::npos ? content : content.substr(begin + think_begin.size()));
-}
+// What the template is tried on: nothing that templates look for.
+const std::string question = "qXzQ", answer = "aXzA", thought = "tXzT";
 
 void check(const std::vector<ChatMessage> & messages) {
     if (messages.empty()) {
@@ -109,167 +25,270 @@ void check(const std::vector<ChatMessage> & messages) {
     }
 }
 
-} // namespace
-
-ChatTemplate::ChatTemplate(Tokenizer tokenizer, Thinking thinking)
-    : tokenizer_(std::move(tokenizer)), format_(recognise_chat_format(tokenizer_.chat_template())),
-      generation_suffix_(format_.generation_suffix) {
-    if (thinking == Thinking::on && !format_.thinks()) {
-        throw Error(ErrorKind::usage, "reasoning on: the chat template of this model does not think aloud",
-                    "leave it at auto");
-    }
-    if (thinking == Thinking::off && format_.suffix_without_thinking) {
-        generation_suffix_ = *format_.suffix_without_thinking;
-    } else if (thinking == Thinking::off && format_.thinks()) {
-        throw Error(ErrorKind::usage, "reasoning off: the chat template of this model always thinks aloud",
-                    "leave it at auto");
-    }
+[[noreturn]] void refuse(const std::string & why) {
+    throw Error(ErrorKind::unsupported, "chat template: " + why,
+                "name one with --chat-template, or use --raw to write the prompt yourself");
 }
 
-ReasoningStart ChatTemplate::reasoning_start() const {
-    if (!format_.thinks()) {
-        return ReasoningStart::none;
-    }
-    const size_t begin = generation_suffix_.rfind(think_begin), end = generation_suffix_.rfind(think_end);
-    const bool   open = begin != std::string::npos && (end == std::string::npos || end < begin);
-    return open ? ReasoningStart::inside : ReasoningStart::marked;
+bool starts_with(std::string_view text, std::string_view begin) {
+    return text.substr(0, begin.size()) == begin;
 }
 
-bool ChatTemplate::rewrites_answer(bool reasoned) const {
-    return format_.drops_reasoning && (reasoned || !generation_suffix_.empty());
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
 }
 
-int ChatTemplate::n_generation_prompt() const {
-    Segments prompt;
-    add_generation_prompt(prompt);
-    return int(ids_of(prompt).size());
-}
-
-ChatTemplate::ChatTemplate(Tokenizer tokenizer, ChatFormat format)
-    : tokenizer_(std::move(tokenizer)), format_(std::move(format)), generation_suffix_(format_.generation_suffix) {
-    const Markers markers = markers_of(format_.family);
-    for (const std::string & token : { markers.open, markers.role_end, markers.end }) {
-        if (!token.empty() && !tokenizer_.find_token(token)) {
-            throw Error(ErrorKind::usage,
-                        std::string("chat template ") + chat_family_name(format_.family) +
-                            ": the vocabulary of this model has no " + token,
-                        "the model was not made for it; use another, or --raw");
+// Puts the mark behind the first character of every control token, until none is left.
+std::string guard(const Tokenizer & tokenizer, std::string text, const std::string & mark) {
+    for (bool found = true; found;) {
+        found             = false;
+        const auto tokens = tokenizer.find_control_tokens(text);
+        for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) {
+            const size_t first = next_utf8_unit(text, token->begin).size;
+            if (first < token->size) { // one of a single character stays: a template marks where it comes from
+                text.insert(token->begin + first, mark);
+                found = true;
+            }
         }
-    }
-}
-
-void ChatTemplate::add_turn(Segments & out, const std::string & role, const std::string & content) const {
-    const Markers markers = markers_of(format_.family);
-    if (markers.role_end.empty()) {
-        out.push_back({ markers.open, true });
-        out.push_back({ role + markers.before + content, false });
-    } else {
-        out.push_back({ markers.open + role + markers.role_end, true });
-        out.push_back({ markers.before + content, false });
-    }
-    out.push_back({ markers.end + markers.after, true });
-}
-
-void ChatTemplate::add_message(Segments & out, const ChatMessage & message, bool answers_last_question) const {
-    std::string content = format_.trims ? trimmed(message.content) : message.content;
-    if (message.role == "assistant" && answers_last_question && format_.wraps_reasoning) {
-        std::string reasoning =
-            message.reasoning.empty() ? reasoning_of(content) : without_line_ends(message.reasoning);
-        reasoning = format_.trims ? trimmed(reasoning) : reasoning;
-        content   = "<think>\n" + reasoning + "\n</think>\n\n" + after_reasoning(content);
-    } else if (message.role == "assistant" && !answers_last_question && format_.drops_reasoning) {
-        content = after_reasoning(content);
-    }
-    add_turn(out, message.role, content);
-}
-
-void ChatTemplate::add_generation_prompt(Segments & out) const {
-    const Markers markers = markers_of(format_.family);
-    out.push_back({ markers.open + "assistant" + markers.role_end + markers.before + generation_suffix_, true });
-}
-
-ChatTemplate::Segments ChatTemplate::segments(const std::vector<ChatMessage> & messages, bool generation_prompt) const {
-    check(messages);
-    Segments out;
-    if (format_.with_bos && tokenizer_.bos()) {
-        out.push_back({ tokenizer_.token_text(*tokenizer_.bos()), true });
-    }
-    size_t first = 0;
-    if (format_.system_preface) {
-        std::string content = *format_.system_preface;
-        if (messages[0].role == "system") {
-            content += format_.trims ? trimmed(messages[0].content) : messages[0].content;
-            first = 1;
-        }
-        add_turn(out, "system", content);
-    } else if (format_.default_system && messages[0].role != "system") {
-        add_turn(out, "system", *format_.default_system);
-    }
-    size_t last_question = 0;
-    for (size_t i = 0; i < messages.size(); i++) {
-        last_question = messages[i].role == "user" ? i : last_question;
-    }
-    for (size_t i = first; i < messages.size(); i++) {
-        add_message(out, messages[i], i > last_question);
-    }
-    if (generation_prompt) {
-        add_generation_prompt(out);
-    }
-    return out;
-}
-
-ChatTemplate::Segments ChatTemplate::turn_segments(const std::vector<ChatMessage> & messages, bool ended) const {
-    check(messages);
-    const Markers markers = markers_of(format_.family);
-    Segments      out;
-    out.push_back({ (ended ? "" : markers.end) + markers.after, true });
-    for (const ChatMessage & message : messages) {
-        add_message(out, message, false);
-    }
-    add_generation_prompt(out);
-    return out;
-}
-
-std::string ChatTemplate::text_of(const Segments & segments) {
-    std::string text;
-    for (const Segment & segment : segments) {
-        text += segment.text;
     }
     return text;
 }
 
-std::vector<int32_t> ChatTemplate::ids_of(const Segments & segments) const {
-    std::vector<int32_t> ids;
-    for (const Segment & segment : segments) {
-        const std::vector<int32_t> part = tokenizer_.encode(segment.text, { false, segment.trusted });
-        ids.insert(ids.end(), part.begin(), part.end());
+} // namespace
+
+ChatTemplate::ChatTemplate(Tokenizer tokenizer, ChatSettings settings)
+    : ChatTemplate(tokenizer, tokenizer.chat_template(), std::move(settings)) {}
+
+ChatTemplate::ChatTemplate(Tokenizer tokenizer, Thinking thinking)
+    : ChatTemplate(std::move(tokenizer), [&] {
+          ChatSettings settings;
+          settings.thinking = thinking;
+          return settings;
+      }()) {}
+
+ChatTemplate::ChatTemplate(Tokenizer tokenizer, std::string source, ChatSettings settings)
+    : tokenizer_(std::move(tokenizer)), source_(std::move(source)), settings_(std::move(settings)) {
+    if (source_.empty()) {
+        refuse("the model has none");
     }
+    choose_form();
+    choose_thinking();
+    observe();
+}
+
+ChatTemplate ChatTemplate::with(ChatSettings settings) const {
+    return ChatTemplate(tokenizer_, source_, std::move(settings));
+}
+
+JinjaText ChatTemplate::run(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const {
+    JinjaInput input;
+    // As transformers calls templates: what is not given is none, special tokens are there if the vocabulary has them.
+    input.own = OrderedJson{ { "add_generation_prompt", add_generation_prompt }, { "documents", nullptr } };
+    const std::pair<const char *, std::optional<int32_t>> tokens[] = { { "bos_token", tokenizer_.bos() },
+                                                                       { "eos_token", tokenizer_.eos() },
+                                                                       { "pad_token", tokenizer_.padding() } };
+    for (const auto & [name, id] : tokens) {
+        if (id) {
+            input.own[name] = tokenizer_.token_text(*id);
+        }
+    }
+    input.given["messages"] = OrderedJson::array();
+    if (!tools_undefined_) {
+        input.given["tools"] = settings_.tools;
+    }
+    for (const ChatMessage & message : messages) {
+        OrderedJson one{ { "role", message.role }, { "content", message.content } };
+        if (content_in_parts_) {
+            one["content"] = OrderedJson::array({ OrderedJson{ { "type", "text" }, { "text", message.content } } });
+        }
+        if (!message.reasoning.empty()) {
+            one["reasoning_content"] = message.reasoning;
+        }
+        input.given["messages"].push_back(std::move(one));
+    }
+    for (const OrderedJson * more : { &switch_, &settings_.variables }) {
+        if (more->is_object()) {
+            input.given.update(*more);
+        }
+    }
+    input.now   = settings_.now.value_or(std::time(nullptr));
+    input.guard = [this](std::string text, const std::string & mark) {
+        return guard(tokenizer_, std::move(text), mark);
+    };
+    return run_jinja(source_, input);
+}
+
+void ChatTemplate::choose_form() {
+    std::optional<Error> first;
+    for (const auto & [in_parts, without_tools] :
+         { std::pair(false, false), std::pair(false, true), std::pair(true, false), std::pair(true, true) }) {
+        content_in_parts_ = in_parts;
+        tools_undefined_  = without_tools && settings_.tools.is_null();
+        try {
+            if (contains(run({ { "user", question } }, true).text, question)) {
+                return;
+            }
+        } catch (const Error & error) {
+            if (!first) {
+                first.emplace(error);
+            }
+        }
+    }
+    if (first) {
+        throw *first;
+    }
+    refuse("it leaves the question out");
+}
+
+void ChatTemplate::choose_thinking() {
+    const auto prompt_with = [&](const OrderedJson & variables) {
+        switch_ = variables;
+        return run({ { "user", question } }, true).text;
+    };
+    OrderedJson on, off;
+    for (const char * name : { "enable_thinking", "thinking" }) {
+        on  = OrderedJson{ { name, true } };
+        off = OrderedJson{ { name, false } };
+        if (settings_.variables.is_object() && settings_.variables.contains(name)) {
+            continue; // it was decided already
+        }
+        if (prompt_with(on) != prompt_with(off)) {
+            thinks_ = true;
+            break;
+        }
+    }
+    const bool has_switch = thinks_;
+    thinks_               = thinks_ || contains(source_, think_end);
+    switch_               = OrderedJson();
+    if (settings_.thinking == Thinking::on && !thinks_) {
+        throw Error(ErrorKind::usage, "reasoning on: the chat template of this model does not think aloud",
+                    "leave it at auto");
+    }
+    if (settings_.thinking == Thinking::off && thinks_ && !has_switch) {
+        throw Error(ErrorKind::usage, "reasoning off: the chat template of this model always thinks aloud",
+                    "leave it at auto");
+    }
+    if (has_switch && settings_.thinking != Thinking::automatic) {
+        switch_ = settings_.thinking == Thinking::on ? on : off;
+    }
+}
+
+// What the template does with a small conversation.
+void ChatTemplate::observe() {
+    const ChatMessage      asked{ "user", question };
+    const JinjaText        prompt = run({ asked }, true);
+    const size_t           begin = prompt.text.rfind(think_begin), end = prompt.text.rfind(think_end);
+    const std::string_view head = std::string_view(prompt.text).substr(0, prompt.text.find(question));
+    begins_inside_ = begin != std::string::npos && begin > head.size() && (end == std::string::npos || end < begin);
+
+    const std::vector<int32_t> with = ids_of(prompt, 0), without = ids_of(run({ asked }, false), 0);
+    const auto                 differ = std::mismatch(with.begin(), with.end(), without.begin(), without.end());
+    n_generation_prompt_              = int(with.end() - differ.first);
+
+    // The first control token that is not BOS, else the word before the question.
+    for (const auto & token : tokenizer_.find_control_tokens(head)) {
+        if (start_of_turn_.empty() && std::optional<int32_t>(token.id) != tokenizer_.bos()) {
+            start_of_turn_ = head.substr(token.begin, token.size);
+        }
+    }
+    if (start_of_turn_.empty()) {
+        const size_t last = head.find_last_not_of(" \n\t"), first = head.find_last_of(" \n\t>", last);
+        if (last != std::string_view::npos) {
+            const size_t from = first == std::string_view::npos ? 0 : first == last ? head.rfind('<', last) : first + 1;
+            start_of_turn_    = head.substr(std::min(from, last), last + 1 - std::min(from, last));
+        }
+    }
+    try {
+        const JinjaText answered = run({ asked, { "assistant", answer } }, false);
+        const size_t    said     = answered.text.rfind(answer);
+        if (said != std::string::npos) {
+            const auto tokens =
+                tokenizer_.find_control_tokens(std::string_view(answered.text).substr(said + answer.size()));
+            end_of_turn_ = tokens.empty() ? std::nullopt : std::optional<int32_t>(tokens[0].id);
+        }
+        for (const bool reasoned : { false, true }) {
+            const std::string thinking = begins_inside_ ? "" : std::string(think_begin) + "\n";
+            const std::string text =
+                reasoned ? thinking + thought + "\n" + std::string(think_end) + "\n\n" + answer : answer;
+            const JinjaText next        = run({ asked, { "assistant", text }, asked }, true);
+            rewrites_[reasoned ? 1 : 0] = !starts_with(next.text, prompt.text + text);
+        }
+    } catch (const Error &) { // it takes no such conversation: every prompt is made anew
+        rewrites_[0] = rewrites_[1] = true;
+    }
+}
+
+ReasoningStart ChatTemplate::reasoning_start() const {
+    return !thinks_ ? ReasoningStart::none : begins_inside_ ? ReasoningStart::inside : ReasoningStart::marked;
+}
+
+// Template and people's text meet anywhere, not at control tokens alone: what is between two control tokens is
+// tokenized together.
+std::vector<int32_t> ChatTemplate::ids_of(const JinjaText & rendered, size_t begin) const {
+    const std::string_view text = rendered.text;
+    std::vector<int32_t>   ids;
+    size_t                 pos       = begin;
+    const auto             add_plain = [&](size_t end) {
+        const std::vector<int32_t> part = tokenizer_.encode(text.substr(pos, end - pos));
+        ids.insert(ids.end(), part.begin(), part.end());
+    };
+    for (const TextRange & range : rendered.own) {
+        const size_t first = std::max(range.begin, begin);
+        if (range.end <= first) {
+            continue;
+        }
+        for (const auto & token : tokenizer_.find_control_tokens(text.substr(first, range.end - first))) {
+            add_plain(first + token.begin);
+            ids.push_back(token.id);
+            pos = first + token.begin + token.size;
+        }
+    }
+    add_plain(text.size());
     return ids;
 }
 
 std::string ChatTemplate::render(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const {
-    return text_of(segments(messages, add_generation_prompt));
+    check(messages);
+    return run(messages, add_generation_prompt).text;
 }
 
 std::vector<int32_t> ChatTemplate::encode(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const {
-    return ids_of(segments(messages, add_generation_prompt));
+    check(messages);
+    std::vector<int32_t> ids = ids_of(run(messages, add_generation_prompt), 0);
+    if (tokenizer_.adds_bos() && (ids.empty() || ids[0] != *tokenizer_.bos())) {
+        ids.insert(ids.begin(), *tokenizer_.bos()); // a template may leave it to the tokenizer
+    }
+    return ids;
 }
 
-std::string ChatTemplate::render_turn(const std::vector<ChatMessage> & messages, bool ended) const {
-    return text_of(turn_segments(messages, ended));
-}
-
-std::vector<int32_t> ChatTemplate::encode_turn(const std::vector<ChatMessage> & messages,
-                                               const std::vector<int32_t> &     answer) const {
-    return ids_of(turn_segments(messages, !answer.empty() && answer.back() == end_of_turn()));
-}
-
-std::optional<int32_t> ChatTemplate::end_of_turn() const {
-    return tokenizer_.find_token(markers_of(format_.family).end);
-}
-
-std::string ChatTemplate::start_of_turn() const {
-    return markers_of(format_.family).open;
+std::optional<std::vector<int32_t>> ChatTemplate::encode_turn(std::vector<ChatMessage>         history,
+                                                              const std::vector<int32_t> &     answer_tokens,
+                                                              const std::vector<ChatMessage> & messages) const {
+    check(history);
+    check(messages);
+    std::vector<int32_t> said  = answer_tokens;
+    const bool           ended = !said.empty() && end_of_turn_ && said.back() == *end_of_turn_;
+    if (!said.empty() && tokenizer_.is_end_of_generation(said.back())) {
+        said.pop_back();
+    }
+    DecodeOptions with_special;
+    with_special.special     = true;
+    const std::string text   = tokenizer_.decode(said, with_special);
+    std::string       before = run(history, true).text + text;
+    history.push_back({ "assistant", text });
+    history.insert(history.end(), messages.begin(), messages.end());
+    const JinjaText whole = run(history, true);
+    if (!starts_with(whole.text, before)) {
+        return std::nullopt;
+    }
+    if (ended) {
+        const std::string end = tokenizer_.token_text(*end_of_turn_);
+        if (!starts_with(std::string_view(whole.text).substr(before.size()), end)) {
+            return std::nullopt;
+        }
+        before += end;
+    }
+    return ids_of(whole, before.size());
 }
 
 } // namespace penelope

@@ -1,17 +1,20 @@
-// A conversation as the tokens a chat model expects. What people and models wrote is never read as control tokens, only
-// what the template itself puts in between.
+// A conversation as the tokens a chat model expects: the model's chat template, run as it is written. What people and
+// models wrote is never read as control tokens, only what the template itself puts in between; for the template too,
+// control tokens in a message are text.
 //
 // A session keeps its cache through a conversation this way: prompt = encode(messages); answer = tokens the model gave;
-// next prompt = prompt + answer + encode_turn(new messages, answer). Not so where rewrites_answer(): the template leaves
-// the chain of thought of earlier answers out, and the next prompt is encode(all messages), which shares all but the last
-// n_generation_prompt() tokens of the one before.
+// next prompt = prompt + answer + encode_turn(). Where the template writes the answer otherwise into the history than
+// it was generated (most leave the chain of thought out), the next prompt is encode(all messages); it shares all but
+// the last n_generation_prompt() tokens of the one before.
 #pragma once
 
-#include "text/chat_format.h"
+#include "text/jinja.h"
 #include "text/reasoning.h"
 #include "text/tokenizer.h"
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,61 +29,73 @@ struct ChatMessage {
 // Whether a model that can think aloud before it answers does so.
 enum class Thinking { automatic, on, off }; // automatic: what the template does by itself
 
+struct ChatSettings {
+    Thinking    thinking = Thinking::automatic;
+    OrderedJson variables; // an object of further variables for the template, null for none
+    OrderedJson tools;     // a list of functions as the OpenAI API describes them, null for none
+    // What templates take for today's date.
+    std::optional<std::time_t> now;
+};
+
 class ChatTemplate {
   public:
-    // Throws Error(unsupported), naming --raw, if the model has no template or one we do not know, and Error(usage) when the
-    // template cannot be told what `thinking` says.
-    explicit ChatTemplate(Tokenizer tokenizer, Thinking thinking = Thinking::automatic);
+    // The model's own. Throws Error(unsupported), naming --raw, if it has none or one that cannot be run, and
+    // Error(usage) when the template cannot be told what settings.thinking says.
+    explicit ChatTemplate(Tokenizer tokenizer, ChatSettings settings = {});
+    ChatTemplate(Tokenizer tokenizer, Thinking thinking);
+    // Another: Jinja text.
+    ChatTemplate(Tokenizer tokenizer, std::string source, ChatSettings settings);
 
     // The same template told otherwise.
-    ChatTemplate with(Thinking thinking) const { return ChatTemplate(tokenizer_, thinking); }
-    // Another than the model's own. Throws Error(usage) if the vocabulary lacks its control tokens.
-    ChatTemplate(Tokenizer tokenizer, ChatFormat format);
-
-    const ChatFormat & format() const { return format_; }
+    ChatTemplate with(ChatSettings settings) const;
 
     // All of a conversation; with add_generation_prompt up to where the assistant's next answer starts. Throws
-    // Error(usage) for a role that is none of the three and for no messages.
+    // Error(usage) for a role that is none of the three and for no messages, and Error(unsupported) with what the
+    // template says against them.
     std::string          render(const std::vector<ChatMessage> & messages, bool add_generation_prompt = true) const;
     std::vector<int32_t> encode(const std::vector<ChatMessage> & messages, bool add_generation_prompt = true) const;
 
-    // What follows an answer: its end, unless the answer has it, the new messages and the next generation prompt.
-    // answer: its tokens as generated. render_turn() is told instead whether the end of the turn came.
-    std::string          render_turn(const std::vector<ChatMessage> & messages, bool ended) const;
-    std::vector<int32_t> encode_turn(const std::vector<ChatMessage> & messages,
-                                     const std::vector<int32_t> &     answer) const;
+    // What follows the tokens of an answer in the next prompt: its end, unless the answer has it, the new messages and
+    // the next generation prompt. Nullopt where the template does not write the answer as it was generated.
+    std::optional<std::vector<int32_t>> encode_turn(std::vector<ChatMessage>         history,
+                                                    const std::vector<int32_t> &     answer,
+                                                    const std::vector<ChatMessage> & messages) const;
 
+    bool thinks() const { return thinks_; } // the model can write a chain of thought before its answer
     // How an answer begins after the generation prompt.
     ReasoningStart reasoning_start() const;
-    // Whether the template writes an answer otherwise into the history than it was generated. reasoned: it has a chain of
-    // thought, even an empty one.
-    bool rewrites_answer(bool reasoned) const;
-    int  n_generation_prompt() const; // tokens
+    // Whether the template writes an answer otherwise into the history than it was generated. reasoned: it has a chain
+    // of thought, even an empty one.
+    bool rewrites_answer(bool reasoned) const { return rewrites_[reasoned ? 1 : 0]; }
+    int  n_generation_prompt() const { return n_generation_prompt_; } // tokens
 
-    // The token that ends a turn, if the vocabulary has it. It is among the tokenizer's end_of_generation().
-    std::optional<int32_t> end_of_turn() const;
-    std::string            start_of_turn() const; // the control token a turn begins with
+    // The token that ends a turn, if the vocabulary has it.
+    std::optional<int32_t> end_of_turn() const { return end_of_turn_; }
+    const std::string &    start_of_turn() const { return start_of_turn_; } // what the first message begins with
 
   private:
-    // Text of the template's own, in which control tokens are such, or text of others. The two meet at control tokens
-    // only, so that each can be tokenized by itself.
-    struct Segment {
-        std::string text;
-        bool        trusted;
-    };
-    using Segments = std::vector<Segment>;
+    JinjaText            run(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const;
+    std::vector<int32_t> ids_of(const JinjaText & rendered, size_t begin) const;
+    void                 choose_form();
+    void                 choose_thinking();
+    void                 observe();
 
-    Segments             segments(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const;
-    Segments             turn_segments(const std::vector<ChatMessage> & messages, bool ended) const;
-    void                 add_message(Segments & out, const ChatMessage & message, bool answers_last_question) const;
-    void                 add_turn(Segments & out, const std::string & role, const std::string & content) const;
-    void                 add_generation_prompt(Segments & out) const;
-    std::vector<int32_t> ids_of(const Segments & segments) const;
-    static std::string   text_of(const Segments & segments);
-
-    Tokenizer   tokenizer_;
-    ChatFormat  format_;
-    std::string generation_suffix_; // as the wanted thinking makes it
+    Tokenizer              tokenizer_;
+    std::string            source_;
+    ChatSettings           settings_;
+    OrderedJson            switch_; // the variable that turns thinking on or off, as settings_.thinking wants it
+    bool                   content_in_parts_    = false; // the template wants [{"type": "text", "text": ...}]
+    bool                   tools_undefined_     = false; // it cannot bear tools that are none
+    bool                   thinks_              = false;
+    bool                   begins_inside_       = false; // the generation prompt leaves <think> open
+    bool                   rewrites_[2]         = { false, false };
+    int                    n_generation_prompt_ = 0;
+    std::optional<int32_t> end_of_turn_;
+    std::string            start_of_turn_;
 };
+
+// The Jinja text of a template by the name people know it under (chatml, llama3, ...), or else of the file of this
+// path. Throws Error(usage) for a name that is neither, and where the vocabulary lacks control tokens of a named one.
+std::string named_chat_template(const std::string & name, const Tokenizer & tokenizer);
 
 } // namespace penelope

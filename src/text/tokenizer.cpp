@@ -369,6 +369,16 @@ const std::vector<int32_t> & Tokenizer::end_of_generation() const {
     return impl_->ends;
 }
 
+std::vector<Tokenizer::ControlToken> Tokenizer::find_control_tokens(std::string_view text) const {
+    std::vector<ControlToken> found;
+    for (const SpecialTokens::Match & match : impl_->all_special.find(text)) {
+        if (impl_->types[match.id] != TokenType::user_defined) {
+            found.push_back({ match.begin, match.size, match.id });
+        }
+    }
+    return found;
+}
+
 std::optional<int32_t> Tokenizer::find_token(std::string_view text) const {
     const int32_t id = impl_->texts.find(text);
     return id < 0 ? std::nullopt : std::optional<int32_t>(id);

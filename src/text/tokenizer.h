@@ -57,6 +57,13 @@ class Tokenizer {
     bool                         is_end_of_generation(int32_t id) const;
     const std::vector<int32_t> & end_of_generation() const; // ascending
 
+    // The control tokens that stand in the text, in order.
+    struct ControlToken {
+        size_t  begin, size;
+        int32_t id;
+    };
+    std::vector<ControlToken> find_control_tokens(std::string_view text) const;
+
     // By its spelling in the vocabulary ("<|im_end|>", "\u0120the").
     std::optional<int32_t> find_token(std::string_view text) const;
 

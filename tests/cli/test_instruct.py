@@ -61,7 +61,7 @@ class TemplateTest(InstructTest):
         self.same(self.answer("-p", "Tom is", base=self.model.base), self.answer("-p", "Tom is", "--raw", base=self.model.base))
 
     def test_said_once_on_stderr(self):
-        for args, pattern in ((("-m", self.base), "instruct model: its file has a chat template \\(chatml\\)"), (("-m", self.base, "--raw"), "as they are"),
+        for args, pattern in ((("-m", self.base), "instruct model: its file has a chat template, prompts go through it"), (("-m", self.base, "--raw"), "as they are"),
                               (("-m", self.model.base), "no chat template in the model's file"),
                               (("-m", self.base, "--sidecar", self.sidecar), "the template in the model's files")):
             done = self.ok("run", *args, "-p", "x", "-n", 1, "-v")
@@ -70,7 +70,7 @@ class TemplateTest(InstructTest):
 
     def test_contradictions_and_wrong_names(self):
         self.error(2, "--raw and --chat-template chatml", "run", "-m", self.base, "-p", "x", "--raw", "--chat-template", "chatml")
-        self.error(2, "'mistral' is not one of auto, none, chatml, llama3", "run", "-m", self.base, "-p", "x", "--chat-template", "mistral")
+        self.error(2, "chat template 'nobody': no such file, and not a name we know", "run", "-m", self.base, "-p", "x", "--chat-template", "nobody")
         self.error(2, r"chat template llama3: the vocabulary of this model has no <\|start_header_id\|>", "run", "-m", self.base, "-p", "x",
                    "--chat-template", "llama3")
 
@@ -79,13 +79,22 @@ class TemplateTest(InstructTest):
         self.assertRegex(done.stderr, "^warning: prompt: it has the marks of a chat template .*--raw")
         self.assertEqual(self.ok("run", "-m", self.base, "-p", rendered("x"), "-n", 1, "--raw").stderr, "")
 
-    def test_a_template_that_is_not_understood(self):
-        strange, _ = self.model.make_instruct("strange", "{{ messages[0]['content'] }}")
+    def test_a_template_of_any_form(self):
+        odd, _ = self.model.make_instruct("odd", "{% for m in messages %}{{ m.role | upper }}: {{ m.content | trim }}\n{% endfor %}")
+        self.same(self.answer("-p", " Tom is ", "-sys", "S", base=odd), self.answer("-p", "SYSTEM: S\nUSER: Tom is\n", "--raw", base=odd))
+        file = self.model.path / "mine.jinja"
+        file.write_text("Q: {{ messages[-1].content }}\nA:")
+        self.same(self.answer("-p", "Tom is", "--chat-template", file), self.answer("-p", "Q: Tom is\nA:", "--raw"))
+        file.write_text("{{ raise_exception('this one wants a picture') }}")
+        self.error(1, "chat template: this one wants a picture", "run", "-m", self.base, "-p", "x", "--chat-template", file)
+
+    def test_a_template_that_cannot_be_run(self):
+        strange, _ = self.model.make_instruct("strange", "{{ 'odd' }}")
         done = self.ok("run", "-m", strange, "-p", "Tom is", "-n", 4)
-        self.assertRegex(done.stderr, "^warning: chat template: it is of no known family; the prompt goes to the model as it is")
+        self.assertRegex(done.stderr, "^warning: chat template: it leaves the question out; the prompt goes to the model as it is")
         self.assertEqual(done.stdout, self.ok("run", "-m", strange, "-p", "Tom is", "-n", 4, "--raw").stdout)
         self.same(self.answer("-p", "Tom is", "--chat-template", "chatml", base=strange), self.answer("-p", "Tom is"))
-        self.error(1, "chat template: it is of no known family", "chat", "-m", strange, "-p", "x")
+        self.error(1, "chat template: it leaves the question out", "chat", "-m", strange, "-p", "x")
 
 
 class SamplingTest(InstructTest):

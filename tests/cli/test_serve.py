@@ -707,6 +707,18 @@ class TemplateTest(ModelTest):
                                                                          "chat_template_kwargs": {"enable_thinking": True}})
                 self.assertEqual((status, answer["error"]["param"]), (400, "chat_template_kwargs"))
 
+    def test_variables_of_the_template(self):
+        moody, _ = self.model.make_instruct("moody", "{% if messages[0].role == 'system' %}{{ raise_exception('no system messages') }}{% endif %}"
+                                                     "{{ mood | default('') }}{{ messages[-1].content }}")
+        server = self.serve(moody)
+        count = lambda **more: server.chat("Tom is", max_tokens=1, **more)["usage"]["prompt_tokens"]
+        self.assertEqual(count(chat_template_kwargs={"mood": "Tom is"}), 2 * count())
+        for kwargs, messages, param in (({"tools": []}, [{"role": "user", "content": "a"}], "chat_template_kwargs"),
+                                        ({}, [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}], "messages")):
+            status, _, answer = server.ask("/v1/chat/completions", {"messages": messages, "chat_template_kwargs": kwargs})
+            self.assertEqual((status, answer["error"]["param"]), (400, param))
+        self.assertIn("no system messages", answer["error"]["message"])
+
     def test_none(self):
         status, _, answer = self.serve(self.base, "--chat-template", "none").ask(
             "/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}]})
