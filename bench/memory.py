@@ -67,7 +67,7 @@ def questions(penelope, n, lengths, folder):
 def updates(penelope, n, _, folder):
     make_data(penelope, folder / "data", "--train", "20000", "--valid", "40", "--test", "0", "--depth", "1-4", "--chains", "2")
     run = folder / "run"
-    process = subprocess.Popen([penelope, "train", "-m", MODEL, "--method", "penelope", "--interval", "1:3", "--depth", "2", "--batch", "2", "--lora-rank", "4",
+    process = subprocess.Popen([penelope, "train", "-m", MODEL, "--method", "penelope", "--interval", "1:3", "--latent-steps", "2", "--batch-size", "2", "--lora-rank", "4",
                                 "--data", folder / "data", "-n", "8", "--eval-limit", "4", "--eval-every", "500", "--save-every", "500", "-t", "1",
                                 "--updates", str(n), "--out", run], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     table = Table("updates", n)

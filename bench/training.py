@@ -54,7 +54,7 @@ def main():
         folder = Path(name)
         visible, answers = listops(options, folder, "visible", 20 * n, True), listops(options, folder, "answers", 20 * n, False)
         median = lambda rows: statistics.median(row["ms"] for row in rows)
-        latent = lambda k, batch: updates(options, folder, answers, "--method", "penelope", "--interval", options.interval, "--depth", k, "--batch", batch, "--updates", n)
+        latent = lambda k, batch: updates(options, folder, answers, "--method", "penelope", "--interval", options.interval, "--latent-steps", k, "--batch-size", batch, "--updates", n)
 
         print("| K (batch 4) | ms | graph MiB |\n|---|---|---|")
         graph = {}
@@ -71,7 +71,7 @@ def main():
         # An update multiplies every frozen weight twice, once forward and once for the gradient of its input.
         shares = []
         for _ in range(3):
-            rows, _ = updates(options, folder, visible, "--method", "cot", "--batch", 4, "--updates", n)
+            rows, _ = updates(options, folder, visible, "--method", "cot", "--batch-size", 4, "--updates", n)
             bench = json.loads(penelope(options, "bench", "-m", options.model, "-p", 512, "-n", 0, "-r", 2, "-o", "json"))
             prefill = next(row["tokens_per_second"] for row in bench if row["test"] == "pp512")
             shares.append(statistics.median(2 * row["tokens"] / row["ms"] * 1e3 for row in rows) / prefill)

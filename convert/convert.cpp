@@ -15,8 +15,8 @@ namespace penelope {
 
 namespace fs = std::filesystem;
 
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
-                 size_t bytes_in) {
+void record_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
+                   size_t bytes_in) {
     result.tensors.push_back({ job.name, job.ne, source, choice.type, bytes_in, job.size() });
     if (choice.type != choice.wanted) {
         result.fallbacks.push_back({ job.name, choice.wanted, choice.type });

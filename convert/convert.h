@@ -66,7 +66,7 @@ struct QuantizeOptions {
     std::string               out_path;
     std::string               type;
     std::vector<TypeOverride> overrides;
-    // By tensor name, one number per input: what to protect when rounding (see infer/importance.h). Empty: nothing.
+    // By tensor name, one number per input: what to protect when rounding (see convert/importance_matrix.h). Empty: nothing.
     std::map<std::string, std::vector<float>> importance;
     std::string                               importance_from; // the text it was measured on, for the file's metadata
     bool                                      dry_run          = false;

@@ -28,8 +28,8 @@ GgufReader open_base(const ConvertOptions & options, const char * what) {
 
 // Gives each job its type in the file and counts it.
 const FileType & choose_types(const ConvertOptions & options, std::vector<TensorJob> & jobs, FileResult & result) {
-    const FileType &         file_type = parse_file_type(options.type.empty() ? "F32" : options.type);
-    std::vector<TensorFacts> facts;
+    const FileType &        file_type = parse_file_type(options.type.empty() ? "F32" : options.type);
+    std::vector<TensorInfo> facts;
     for (const auto & job : jobs) {
         facts.push_back({ job.name, job.ne, job.type });
     }
@@ -39,7 +39,7 @@ const FileType & choose_types(const ConvertOptions & options, std::vector<Tensor
     for (size_t i = 0; i < jobs.size(); i++) {
         const size_t bytes_in = jobs[i].size();
         jobs[i].type          = choices[i].type;
-        note_tensor(result, jobs[i], choices[i], GGML_TYPE_F32, bytes_in);
+        record_tensor(result, jobs[i], choices[i], GGML_TYPE_F32, bytes_in);
     }
     result.type = file_type.name;
     return file_type;
@@ -54,7 +54,7 @@ void write_adapter(GgufWriter & writer, const ConvertOptions & options, const Fi
     write_metadata(writer, metadata, "adapter", n_parameters);
     writer.set_u32(keys::general_file_type, file_type.number);
     writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
-    announce_tensors(writer, jobs);
+    declare_tensors(writer, jobs);
     stream_tensors(writer, jobs, options.stream);
     writer.finish();
 }
@@ -93,7 +93,7 @@ FileResult convert_lora(const ConvertOptions & options) {
 FileResult convert_penelope(const ConvertOptions & options) {
     const GgufReader  base        = open_base(options, "a Penelope directory");
     const std::string config_path = (fs::path(options.dir) / "penelope_config.json").string();
-    SidecarConfig     config  = parse_penelope_config(read_json_file(config_path), read_base_facts(base), config_path);
+    SidecarConfig     config  = parse_penelope_config(read_json_file(config_path), read_base_info(base), config_path);
     const auto        weights = SafetensorsReader::open((fs::path(options.dir) / "penelope.safetensors").string());
 
     std::vector<TensorJob>  jobs = module_jobs(weights, config);

@@ -28,11 +28,11 @@ namespace {
 bool is_ignorable(const std::string & name, const Architecture & arch) {
     const auto starts = [&](const char * prefix) { return name.rfind(prefix, 0) == 0; };
     return name.find("rotary_emb.inv_freq") != std::string::npos ||
-           std::any_of(arch.hf_left_out.begin(), arch.hf_left_out.end(), starts);
+           std::any_of(arch.hf_skipped.begin(), arch.hf_skipped.end(), starts);
 }
 
 struct PlannedTensor {
-    TensorFacts               facts;
+    TensorInfo                facts;
     const SafetensorsTensor * source; // null for generated tensors
     TensorSpec                spec;
 };
@@ -82,8 +82,8 @@ class Plan {
 
     const std::vector<PlannedTensor> & tensors() const { return tensors_; }
 
-    std::vector<TensorFacts> facts() const {
-        std::vector<TensorFacts> out;
+    std::vector<TensorInfo> facts() const {
+        std::vector<TensorInfo> out;
         for (const auto & tensor : tensors_) {
             out.push_back(tensor.facts);
         }
@@ -163,7 +163,7 @@ FileResult convert_model(const ConvertOptions & options) {
     for (size_t i = 0; i < choices.size(); i++) {
         const PlannedTensor & tensor = plan.tensors()[i];
         jobs.push_back(plan.job(tensor, choices[i].type));
-        note_tensor(result, jobs.back(), choices[i], source_type(tensor), tensor.source ? tensor.source->size : 0);
+        record_tensor(result, jobs.back(), choices[i], source_type(tensor), tensor.source ? tensor.source->size : 0);
         result.n_parameters -= tensor.source ? 0 : uint64_t(tensor.facts.ne[0]); // rope factors are no parameters
     }
 
@@ -175,7 +175,7 @@ FileResult convert_model(const ConvertOptions & options) {
     writer.set_u32(keys::general_file_type, file_type.number);
     writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
     write_tokenizer_keys(writer, tokenizer);
-    announce_tensors(writer, jobs);
+    declare_tensors(writer, jobs);
     stream_tensors(writer, jobs, options.stream);
     writer.finish();
     return result;

@@ -10,8 +10,8 @@ FileResult convert_lora(const ConvertOptions & options);     // adapter_config.j
 FileResult convert_penelope(const ConvertOptions & options); // penelope_config.json -> sidecar
 
 // Lists a tensor in the result and counts it.
-void note_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
-                 size_t bytes_in);
+void record_tensor(FileResult & result, const TensorJob & job, const TypeChoice & choice, ggml_type source,
+                   size_t bytes_in);
 
 // The type that most elements of the listed tensors have, in upper case: what a file of mixed types is called by.
 std::string most_frequent_type(const FileResult & result);

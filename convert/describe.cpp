@@ -6,8 +6,8 @@
 #include "convert/gguf_source.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
-#include "latent/method_format.h"
 #include "model/sequence_cache.h"
+#include "sidecar/method_format.h"
 
 #include <algorithm>
 #include <cmath>

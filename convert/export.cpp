@@ -15,7 +15,7 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 
 #include <algorithm>
 #include <chrono>
@@ -66,11 +66,11 @@ std::string base_name(const GgufReader & base) {
 void add_job(const GgufReader & file, const GgufTensor & tensor, ggml_type type, std::vector<TensorJob> & jobs,
              FileResult & result) {
     jobs.push_back(gguf_job(file, tensor, type));
-    note_tensor(result, jobs.back(), { type, type }, tensor.type, tensor.size);
+    record_tensor(result, jobs.back(), { type, type }, tensor.type, tensor.size);
 }
 
 void write_jobs(GgufWriter & writer, const std::vector<TensorJob> & jobs, const ExportOptions & options) {
-    announce_tensors(writer, jobs);
+    declare_tensors(writer, jobs);
     stream_tensors(writer, jobs, options.stream);
     writer.finish();
 }
@@ -106,7 +106,7 @@ FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
     OutputDir           out(options.out_path, options.force);
     if (has_lora(in.file)) {
         const GgufReader & base = in.base(options.as);
-        check_base(config, read_base_facts(base));
+        check_base(config, read_base_info(base));
         write_peft_lora(in.file, read_model_config(base), config.base.name, out, "lora/");
     }
     write_modules(in.file, config, out.file("penelope.safetensors"), result);
@@ -165,7 +165,7 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
     if (!config.task.empty()) {
         writer.set_str(keys::adapter_lora_task_name, config.task);
     }
-    write_wording(writer, wording_of(config));
+    write_prompt_format(writer, prompt_format_of(config));
     write_jobs(writer, jobs, options);
     return result;
 }
@@ -173,7 +173,7 @@ FileResult export_lora(const ExportOptions & options, const Inputs & in) {
 FileResult export_bundle(const ExportOptions & options, const Inputs & in) {
     const GgufReader &  base   = in.base(options.as);
     const SidecarConfig config = checked_sidecar(in.file);
-    check_base(config, read_base_facts(base));
+    check_base(config, read_base_info(base));
     if (is_bundle(base)) {
         throw Error(ErrorKind::usage, base.path() + ": is a bundle already", "give the plain backbone with -m");
     }
@@ -207,14 +207,14 @@ FileResult export_checkpoint(const ExportOptions & options, const Inputs & in) {
 
 using ExportFunction = FileResult (*)(const ExportOptions & options, const Inputs & in);
 
-constexpr std::pair<const char *, ExportFunction> kForms[] = {
+constexpr std::pair<const char *, ExportFunction> kExporters[] = {
     { "penelope", export_penelope },  { "peft", export_peft },     { "lora", export_lora },
     { "merged", export_merged_base }, { "bundle", export_bundle }, { "hf", export_checkpoint },
 };
 
-ExportFunction find_form(const std::string & as) {
+ExportFunction find_exporter(const std::string & as) {
     std::vector<std::string> known;
-    for (const auto & [name, run] : kForms) {
+    for (const auto & [name, run] : kExporters) {
         if (as == name) {
             return run;
         }
@@ -227,7 +227,7 @@ ExportFunction find_form(const std::string & as) {
 
 FileResult export_sidecar(const ExportOptions & options) {
     const auto           start  = std::chrono::steady_clock::now();
-    const ExportFunction run    = find_form(options.as);
+    const ExportFunction run    = find_exporter(options.as);
     FileResult           result = run(options, Inputs(options));
     result.seconds              = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

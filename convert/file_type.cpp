@@ -33,7 +33,7 @@ int n_dims(const std::vector<int64_t> & ne) {
     return n;
 }
 
-bool may_quantize_backbone(const TensorFacts & tensor) {
+bool may_quantize_backbone(const TensorInfo & tensor) {
     return n_dims(tensor.ne) >= 2 && ends_with(tensor.name, "weight") && !contains(tensor.name, "_norm.weight") &&
            !contains(tensor.name, "ssm_conv1d") && !contains(tensor.name, "ffn_gate_inp.weight");
 }
@@ -68,7 +68,7 @@ ggml_type fitting_type(ggml_type wanted, int64_t row_length) {
     return fits(type) ? type : GGML_TYPE_F16;
 }
 
-TypeChoice fitted(ggml_type wanted, const TensorFacts & tensor) {
+TypeChoice fitted(ggml_type wanted, const TensorInfo & tensor) {
     return { fitting_type(wanted, tensor.ne[0]), wanted };
 }
 
@@ -93,7 +93,7 @@ struct OverrideList::Entry {
 OverrideList::OverrideList(const std::vector<TypeOverride> & overrides) {
     for (const auto & item : overrides) {
         try {
-            entries_.push_back({ item.pattern, Regex::for_names(item.pattern), item.type });
+            entries_.push_back({ item.pattern, Regex::untrusted(item.pattern), item.type });
         } catch (const Error & error) {
             throw Error(ErrorKind::usage, "tensor type pattern " + in_quotes(item.pattern) +
                                               " is not a regular expression: " + error.message());
@@ -156,16 +156,16 @@ std::vector<std::string> file_type_names() {
     return names;
 }
 
-std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorInfo> & tensors, const FileType & file_type,
                                               const BackboneShape & shape, OverrideList & overrides,
                                               bool has_importance) {
     const bool quantized = ggml_is_quantized(file_type.type);
     const bool tied      = std::none_of(tensors.begin(), tensors.end(),
-                                        [](const TensorFacts & tensor) { return tensor.name == "output.weight"; });
+                                        [](const TensorInfo & tensor) { return tensor.name == "output.weight"; });
     // The one size where llama.cpp spends more on value projections: eight query heads share each of them.
     const bool is_70b       = shape.n_layer == 80 && shape.n_head != shape.n_head_kv;
     const int  heads_per_kv = int(shape.n_head / std::max(1u, shape.n_head_kv));
-    const int  n_value      = int(std::count_if(tensors.begin(), tensors.end(), [](const TensorFacts & tensor) {
+    const int  n_value      = int(std::count_if(tensors.begin(), tensors.end(), [](const TensorInfo & tensor) {
         return role_of(tensor.name) == MixRole::value;
     }));
 
@@ -184,7 +184,7 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
     int                     i_value = 0;
     int                     i_down  = 0;
     for (const size_t i : order) {
-        const TensorFacts & tensor = tensors[i];
+        const TensorInfo & tensor = tensors[i];
         if (!may_quantize_backbone(tensor)) {
             choices[i] = { tensor.source, tensor.source };
             continue;
@@ -217,7 +217,7 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & t
     return choices;
 }
 
-std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorInfo> & tensors, const FileType & file_type,
                                              OverrideList & overrides) {
     std::vector<TypeChoice> choices;
     for (const auto & tensor : tensors) {

@@ -21,7 +21,7 @@ ggml_type                parse_tensor_type(std::string_view name); // a plain ty
 std::vector<std::string> file_type_names();
 
 // What the choice depends on.
-struct TensorFacts {
+struct TensorInfo {
     std::string          name;
     std::vector<int64_t> ne; // ggml order
     ggml_type            source;
@@ -60,13 +60,13 @@ struct BackboneShape {
 
 // One choice per tensor, in the order given. Tensors that may not be quantized keep their source type.
 // has_importance: the weights will be rounded with an importance matrix, which some mixes count on.
-std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorInfo> & tensors, const FileType & file_type,
                                               const BackboneShape & shape, OverrideList & overrides,
                                               bool has_importance = false);
 
 // Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the time
 // network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized pairs).
-std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorFacts> & tensors, const FileType & file_type,
+std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorInfo> & tensors, const FileType & file_type,
                                              OverrideList & overrides);
 
 } // namespace penelope

@@ -56,7 +56,7 @@ HfCheckpoint HfCheckpoint::open(const std::string & dir) {
     }
     for (size_t i = 0; i < checkpoint.shards_.size(); i++) {
         for (const auto & tensor : checkpoint.shards_[i].tensors()) {
-            const auto [it, inserted] = checkpoint.places_.emplace(tensor.name, Place{ i, &tensor });
+            const auto [it, inserted] = checkpoint.locations_.emplace(tensor.name, TensorLocation{ i, &tensor });
             if (!inserted) {
                 throw Error(ErrorKind::format, dir + ": tensor " + in_quotes(tensor.name) + " is in " +
                                                    checkpoint.shards_[it->second.shard].path() + " and in " +
@@ -76,28 +76,28 @@ HfCheckpoint HfCheckpoint::open(const std::string & dir) {
 
 std::vector<std::string> HfCheckpoint::names() const {
     std::vector<std::string> names;
-    for (const auto & place : places_) {
-        names.push_back(place.first);
+    for (const auto & location : locations_) {
+        names.push_back(location.first);
     }
     std::sort(names.begin(), names.end());
     return names;
 }
 
 const SafetensorsTensor * HfCheckpoint::find(std::string_view name) const {
-    const auto it = places_.find(std::string(name));
-    return it == places_.end() ? nullptr : it->second.tensor;
+    const auto it = locations_.find(std::string(name));
+    return it == locations_.end() ? nullptr : it->second.tensor;
 }
 
 const SafetensorsTensor & HfCheckpoint::get(std::string_view name, const std::vector<int64_t> & shape) const {
-    const auto it = places_.find(std::string(name));
-    if (it == places_.end()) {
+    const auto it = locations_.find(std::string(name));
+    if (it == locations_.end()) {
         throw Error(ErrorKind::format, dir_ + ": tensor " + in_quotes(name) + " is missing");
     }
     return shards_[it->second.shard].get(name, shape);
 }
 
 void HfCheckpoint::release_pages(const SafetensorsTensor & tensor, size_t offset, size_t size) const {
-    shards_[places_.at(tensor.name).shard].release_pages(tensor.data + offset, size);
+    shards_[locations_.at(tensor.name).shard].release_pages(tensor.data + offset, size);
 }
 
 } // namespace penelope

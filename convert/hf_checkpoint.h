@@ -26,14 +26,14 @@ class HfCheckpoint {
     void release_pages(const SafetensorsTensor & tensor, size_t offset, size_t size) const;
 
   private:
-    struct Place {
+    struct TensorLocation {
         size_t                    shard;
         const SafetensorsTensor * tensor;
     };
 
-    std::string                            dir_;
-    std::vector<SafetensorsReader>         shards_;
-    std::unordered_map<std::string, Place> places_;
+    std::string                                     dir_;
+    std::vector<SafetensorsReader>                  shards_;
+    std::unordered_map<std::string, TensorLocation> locations_;
 };
 
 } // namespace penelope

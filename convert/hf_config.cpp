@@ -16,9 +16,9 @@ using nlohmann::json;
 constexpr double k_pi = 3.14159265358979323846;
 
 // Numbers beyond these are no model's, and some no float's.
-constexpr double k_least        = 1e-12;
-constexpr double k_most_base    = 1e12;
-constexpr double k_most_scaling = 1e6;
+constexpr double k_min_value   = 1e-12;
+constexpr double k_max_base    = 1e12;
+constexpr double k_max_scaling = 1e6;
 
 bool present(const json & object, const char * key) {
     return object.contains(key) && !object[key].is_null();
@@ -45,7 +45,7 @@ double get_positive(const json & object, const char * key, double most, const st
         fail(path, std::string("'") + key + "' is missing or not a number");
     }
     const double value = object[key].get<double>();
-    if (!(value >= k_least && value <= most)) {
+    if (!(value >= k_min_value && value <= most)) {
         fail(path, std::string("'") + key + "' is " + in_quotes(dump_json(object[key])) + ", which is out of range");
     }
     return value;
@@ -88,12 +88,12 @@ void parse_rope(const json & config, const std::string & path, const Architectur
     }
     const json &  theta_owner = present(scaling, "rope_theta") ? scaling : config;
     ModelConfig & c           = out.model;
-    c.rope_base = float(present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", k_most_base, path)
-                                                           : 10000.0);
+    c.rope_base =
+        float(present(theta_owner, "rope_theta") ? get_positive(theta_owner, "rope_theta", k_max_base, path) : 10000.0);
 
     const json & turning = present(scaling, "partial_rotary_factor") ? scaling : config;
     const double share   = present(turning, "partial_rotary_factor")
-                               ? get_positive(turning, "partial_rotary_factor", k_most_scaling, path)
+                               ? get_positive(turning, "partial_rotary_factor", k_max_scaling, path)
                                : 1.0;
     if (share != 1.0 && (!arch.partial_rotary || share > 1.0)) {
         throw Error(ErrorKind::unsupported,
@@ -114,10 +114,10 @@ void parse_rope(const json & config, const std::string & path, const Architectur
     }
     if (type == "llama3" && arch.scaled_rope) {
         Llama3RopeScaling s;
-        s.factor           = get_positive(scaling, "factor", k_most_scaling, path);
-        s.low_freq_factor  = get_positive(scaling, "low_freq_factor", k_most_scaling, path);
-        s.high_freq_factor = get_positive(scaling, "high_freq_factor", k_most_scaling, path);
-        s.original_context = get_positive(scaling, "original_max_position_embeddings", kMostContext, path);
+        s.factor           = get_positive(scaling, "factor", k_max_scaling, path);
+        s.low_freq_factor  = get_positive(scaling, "low_freq_factor", k_max_scaling, path);
+        s.high_freq_factor = get_positive(scaling, "high_freq_factor", k_max_scaling, path);
+        s.original_context = get_positive(scaling, "original_max_position_embeddings", kMaxContext, path);
         if (s.high_freq_factor <= s.low_freq_factor) {
             fail(path, "high_freq_factor must be above low_freq_factor");
         }
@@ -161,19 +161,19 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
     HfConfig      out;
     ModelConfig & c = out.model;
     c.architecture  = arch->name;
-    c.n_layer       = get_count(config, "num_hidden_layers", kMostLayers, path);
-    c.n_ctx_train   = get_count(config, "max_position_embeddings", kMostContext, path);
-    c.n_embd        = get_count(config, "hidden_size", kMostWidth, path);
-    c.n_ff          = get_count(config, "intermediate_size", kMostWidth, path);
-    c.n_head        = get_count(config, "num_attention_heads", kMostWidth, path);
+    c.n_layer       = get_count(config, "num_hidden_layers", kMaxLayers, path);
+    c.n_ctx_train   = get_count(config, "max_position_embeddings", kMaxContext, path);
+    c.n_embd        = get_count(config, "hidden_size", kMaxWidth, path);
+    c.n_ff          = get_count(config, "intermediate_size", kMaxWidth, path);
+    c.n_head        = get_count(config, "num_attention_heads", kMaxWidth, path);
     c.n_head_kv =
-        present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", kMostWidth, path) : c.n_head;
-    c.own_head = present(config, "head_dim");
-    c.head_dim = c.own_head ? get_count(config, "head_dim", kMostHeadWidth, path) : c.n_embd / c.n_head;
-    c.rms_eps  = float(get_positive(config, "rms_norm_eps", 1, path));
-    c.n_vocab  = get_count(config, "vocab_size", kMostTokens, path);
-    c.tied     = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
-    if (!c.own_head && c.n_embd % c.n_head != 0) {
+        present(config, "num_key_value_heads") ? get_count(config, "num_key_value_heads", kMaxWidth, path) : c.n_head;
+    c.has_head_dim = present(config, "head_dim");
+    c.head_dim     = c.has_head_dim ? get_count(config, "head_dim", kMaxHeadWidth, path) : c.n_embd / c.n_head;
+    c.rms_eps      = float(get_positive(config, "rms_norm_eps", 1, path));
+    c.n_vocab      = get_count(config, "vocab_size", kMaxTokens, path);
+    c.tied         = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
+    if (!c.has_head_dim && c.n_embd % c.n_head != 0) {
         fail(path, "hidden_size is not a multiple of num_attention_heads");
     }
     if (c.n_head % c.n_head_kv != 0) {
@@ -183,8 +183,8 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
         fail(path, "head_dim is odd");
     }
     parse_rope(config, path, *arch, out);
-    if (!impossible_numbers(c).empty()) {
-        fail(path, impossible_numbers(c));
+    if (!config_error(c).empty()) {
+        fail(path, config_error(c));
     }
     if (present(config, "hidden_act") && config["hidden_act"] != "silu") {
         throw Error(ErrorKind::unsupported,
@@ -221,7 +221,7 @@ OrderedJson hf_config_json(const HfConfig & config) {
     out["num_hidden_layers"]   = c.n_layer;
     out["num_attention_heads"] = c.n_head;
     out["num_key_value_heads"] = c.n_head_kv;
-    if (c.own_head) {
+    if (c.has_head_dim) {
         out["head_dim"] = c.head_dim;
     }
     out["max_position_embeddings"] = c.n_ctx_train;

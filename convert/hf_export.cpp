@@ -10,8 +10,8 @@
 #include "convert/reorder.h"
 #include "convert/safetensors.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
 #include "model/backbone.h"
+#include "sidecar/sidecar.h"
 #include "text/tokenizer_data.h"
 
 #include <algorithm>

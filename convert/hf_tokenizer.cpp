@@ -58,7 +58,7 @@ bool flag_field(const json & object, const char * key, bool fallback) {
 }
 
 // Compares the definition with the known ones.
-std::string recognise_pre_tokenizer(const json & pre_tokenizer, const std::string & path) {
+std::string recognize_pre_tokenizer(const json & pre_tokenizer, const std::string & path) {
     const json parts = text_field(pre_tokenizer, "type") == "Sequence" ? field(pre_tokenizer, "pretokenizers")
                                                                        : json::array({ pre_tokenizer });
     if (!parts.is_array() || parts.empty() || parts.size() > 2) {
@@ -320,7 +320,7 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
     HfTokenizer     result;
     TokenizerData & out = result.data;
     out.source          = path;
-    out.pre             = recognise_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
+    out.pre             = recognize_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
     if (flag_field(model, "ignore_merges", false) != PreTokenizer(out.pre, path).ignores_merges()) {
         throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
     }

@@ -8,8 +8,8 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
-#include "latent/sidecar.h"
-#include "text/wording.h"
+#include "sidecar/sidecar.h"
+#include "text/prompt_format.h"
 
 #include <cmath>
 #include <map>
@@ -95,12 +95,12 @@ TensorJob merged_job(const GgufReader & base, const GgufTensor & tensor, ggml_ty
 
 FileResult export_merged(const ExportOptions & options, const GgufReader & adapter, const GgufReader & base) {
     if (is_sidecar(adapter) || is_bundle(adapter)) {
-        check_base(read_sidecar_config(adapter), read_base_facts(base));
+        check_base(read_sidecar_config(adapter), read_base_info(base));
     }
     const auto pairs = read_pairs(adapter, base);
 
     std::vector<const GgufTensor *> tensors;
-    std::vector<TensorFacts>        facts;
+    std::vector<TensorInfo>         facts;
     for (const auto & tensor : base.tensors()) {
         if (!is_lora_tensor(tensor.name) && !is_module_tensor(tensor.name)) {
             tensors.push_back(&tensor);
@@ -123,7 +123,7 @@ FileResult export_merged(const ExportOptions & options, const GgufReader & adapt
         const auto pair = pairs.find(tensors[i]->name);
         jobs.push_back(pair == pairs.end() ? gguf_job(base, *tensors[i], choices[i].type)
                                            : merged_job(base, *tensors[i], choices[i].type, pair->second));
-        note_tensor(result, jobs.back(), choices[i], tensors[i]->type, tensors[i]->size);
+        record_tensor(result, jobs.back(), choices[i], tensors[i]->type, tensors[i]->size);
     }
 
     result.path = target_path(
@@ -132,16 +132,16 @@ FileResult export_merged(const ExportOptions & options, const GgufReader & adapt
     GgufWriter writer(result.path, options.force);
     writer.copy_keys(base);
     remove_sidecar_keys(writer);
-    const auto own = find_wording(adapter);
-    if (const auto wording = own ? own : find_wording(base)) {
-        write_wording(writer, *wording); // the merged weights are asked as the LoRA was
+    const auto own = find_prompt_format(adapter);
+    if (const auto prompt_format = own ? own : find_prompt_format(base)) {
+        write_prompt_format(writer, *prompt_format); // the merged weights are asked as the LoRA was
     }
     writer.set_str(keys::general_type, "model");
     if (!options.type.empty()) {
         writer.set_u32(keys::general_file_type, parse_file_type(options.type).number);
         writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
     }
-    announce_tensors(writer, jobs);
+    declare_tensors(writer, jobs);
     stream_tensors(writer, jobs, options.stream);
     writer.finish();
     return result;

@@ -35,9 +35,9 @@ std::string trimmed(const std::string & text) {
     return out;
 }
 
-constexpr size_t k_card_bytes   = size_t(1) << 20; // the front matter of a model card is at its head
-constexpr size_t k_list_entries = 64;              // of one field; what follows is left out
-constexpr size_t k_longest_name = 255;             // bytes of a file's name that file systems take
+constexpr size_t k_card_bytes     = size_t(1) << 20; // the front matter of a model card is at its head
+constexpr size_t k_list_entries   = 64;              // of one field; what follows is left out
+constexpr size_t k_max_name_bytes = 255;             // bytes of a file's name that file systems take
 
 using Fields = std::map<std::string, std::vector<std::string>>;
 
@@ -120,25 +120,25 @@ void write_sources(GgufWriter & writer, const char * count_key, std::string (*ke
 
 // Whether one of the parts between '-', '_' and '.' is a number of parameters: "1B", "0.5B", "1_7b".
 bool states_size(const std::string & name) {
-    const auto is_digit = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
-    const auto is_one   = [&](size_t i, const char * of) {
+    const auto is_digit     = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
+    const auto is_unit_seed = [&](size_t i, const char * of) {
         return i < name.size() && std::strchr(of, name[i]) != nullptr;
     };
     for (size_t start = 0; start < name.size(); start++) {
-        if (!is_digit(start) || (start > 0 && !is_one(start - 1, "-_."))) {
+        if (!is_digit(start) || (start > 0 && !is_unit_seed(start - 1, "-_."))) {
             continue;
         }
         size_t i = start;
         while (is_digit(i)) {
             i++;
         }
-        if (is_one(i, "._") && is_digit(i + 1)) {
+        if (is_unit_seed(i, "._") && is_digit(i + 1)) {
             i++;
             while (is_digit(i)) {
                 i++;
             }
         }
-        if (is_one(i, "KMBTkmbt") && (i + 1 == name.size() || is_one(i + 1, "-_."))) {
+        if (is_unit_seed(i, "KMBTkmbt") && (i + 1 == name.size() || is_unit_seed(i + 1, "-_."))) {
             return true;
         }
     }
@@ -227,8 +227,8 @@ std::string target_path(const std::string & out, const std::string & name, uint6
     }
     const std::string end = (states_size(file) ? "" : "-" + size_label(n_parameters)) + "-" + type +
                             (kind == "lora" ? "-LoRA" : "") + ".gguf";
-    if (file.size() > k_longest_name - end.size()) {
-        file.resize(valid_utf8_prefix(std::string_view(file).substr(0, k_longest_name - end.size())));
+    if (file.size() > k_max_name_bytes - end.size()) {
+        file.resize(valid_utf8_prefix(std::string_view(file).substr(0, k_max_name_bytes - end.size())));
     }
     return (fs::path(out) / (file + end)).string();
 }

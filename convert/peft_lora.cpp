@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double k_most_rank     = 1 << 20;
-constexpr double k_most_alpha    = 1e9;
-constexpr size_t k_most_patterns = 4096;
+constexpr double k_max_rank     = 1 << 20;
+constexpr double k_max_alpha    = 1e9;
+constexpr size_t k_max_patterns = 4096;
 
 // A dictionary of patterns as PEFT uses them: the key matches the end of the module name at a dot.
 class Patterns {
@@ -31,16 +31,16 @@ class Patterns {
         if (!config[field].is_object()) {
             throw Error(ErrorKind::format, where_ + " is not an object");
         }
-        if (config[field].size() > k_most_patterns) {
-            throw Error(ErrorKind::format, where_ + " has more than " + std::to_string(k_most_patterns) + " patterns");
+        if (config[field].size() > k_max_patterns) {
+            throw Error(ErrorKind::format, where_ + " has more than " + std::to_string(k_max_patterns) + " patterns");
         }
         for (const auto & [pattern, value] : config[field].items()) {
             const double number = value.is_number() ? value.get<double>() : 0;
-            if (!(number > 0 && number <= k_most_alpha)) {
+            if (!(number > 0 && number <= k_max_alpha)) {
                 throw Error(ErrorKind::format, where_ + " has a value that is not a positive number");
             }
             try {
-                list_.emplace_back(Regex::for_names("\\A(?:.*\\.)?(?:" + pattern + ")\\z"), number);
+                list_.emplace_back(Regex::untrusted("\\A(?:.*\\.)?(?:" + pattern + ")\\z"), number);
             } catch (const Error & error) {
                 throw Error(ErrorKind::format,
                             where_ + " has the pattern " + in_quotes(pattern) + ": " + error.message());
@@ -111,9 +111,9 @@ bool split_peft_name(const std::string & name, std::string & module, char & half
 }
 
 int64_t whole_rank(double rank, const std::string & path) {
-    if (!(rank >= 1 && rank <= k_most_rank && rank == std::floor(rank))) {
+    if (!(rank >= 1 && rank <= k_max_rank && rank == std::floor(rank))) {
         throw Error(ErrorKind::format,
-                    path + ": a rank is not a whole number from 1 to " + std::to_string(int64_t(k_most_rank)));
+                    path + ": a rank is not a whole number from 1 to " + std::to_string(int64_t(k_max_rank)));
     }
     return int64_t(rank);
 }
@@ -188,7 +188,7 @@ PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
     const double rank   = json_get<double>(config, "r", path);
     const double alpha  = json_get<double>(config, "lora_alpha", path);
     const bool   rslora = json_find<bool>(config, "use_rslora", path).value_or(false);
-    if (!(alpha > 0 && alpha <= k_most_alpha)) {
+    if (!(alpha > 0 && alpha <= k_max_alpha)) {
         throw Error(ErrorKind::format, path + ": lora_alpha is not a positive number");
     }
     const Patterns ranks(config, "rank_pattern", path);

@@ -10,8 +10,8 @@
 #include "convert/reorder.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
 #include "model/backbone.h"
+#include "sidecar/sidecar.h"
 
 #include <cmath>
 #include <map>

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "latent/method_format.h"
+#include "sidecar/method_format.h"
 
 #include <set>
 
@@ -53,7 +53,7 @@ void read_field(const Json & config, const MethodField & field, SidecarConfig & 
 
 } // namespace
 
-SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base, const std::string & path) {
+SidecarConfig parse_penelope_config(const Json & config, const BaseInfo & base, const std::string & path) {
     if (!config.is_object()) {
         throw Error(ErrorKind::format, path + ": not a JSON object");
     }
@@ -63,7 +63,7 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base,
     out.prompt_template = text_or(config, "prompt_template", out.prompt_template, path);
     out.answer_prefix   = text_or(config, "answer_prefix", out.answer_prefix, path);
     out.task            = text_or(config, "task", "", path);
-    out.settled         = float(json_find<double>(config, "settled", path).value_or(0.0));
+    out.halt_cosine     = float(json_find<double>(config, "settled", path).value_or(0.0));
     out.match           = text_or(config, "match", "", path);
     out.visible_steps   = json_find<bool>(config, "visible_steps", path);
     out.train_config    = embedded_json(config, "train_config");
@@ -113,8 +113,8 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     out["prompt_template"] = config.prompt_template;
     out["answer_prefix"]   = config.answer_prefix;
     out["task"]            = config.task;
-    if (config.settled > 0) {
-        out["settled"] = config.settled;
+    if (config.halt_cosine > 0) {
+        out["settled"] = config.halt_cosine;
     }
     if (!config.match.empty()) {
         out["match"] = config.match;

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "convert/safetensors.h"
 #include "convert/tensor_stream.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace penelope {
 
 // Base fields the JSON leaves out are taken from `base`; those it states must agree with it.
-SidecarConfig parse_penelope_config(const Json & config, const BaseFacts & base, const std::string & path);
+SidecarConfig parse_penelope_config(const Json & config, const BaseInfo & base, const std::string & path);
 OrderedJson   penelope_config_json(const SidecarConfig & config);
 
 // One job per module tensor, F32, to be retyped. A missing, misshapen or unknown tensor is an Error naming it.

@@ -8,7 +8,7 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 
 #include <chrono>
 
@@ -23,8 +23,8 @@ bool is_adapter_tensor(const std::string & name) {
 // A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
 std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type,
                                      const std::vector<TypeOverride> & overrides, bool has_importance) {
-    std::vector<TensorFacts> backbone;
-    std::vector<TensorFacts> adapter;
+    std::vector<TensorInfo> backbone;
+    std::vector<TensorInfo> adapter;
     for (const auto & tensor : gguf.tensors()) {
         (is_adapter_tensor(tensor.name) ? adapter : backbone).push_back({ tensor.name, shape_of(tensor), tensor.type });
     }
@@ -88,7 +88,7 @@ FileResult quantize_file(const QuantizeOptions & options) {
             }
             jobs.back().importance = important->second.data();
         }
-        note_tensor(result, jobs.back(), choices[i], tensor.type, tensor.size);
+        record_tensor(result, jobs.back(), choices[i], tensor.type, tensor.size);
     }
     result.path = target_path(options.out_path, gguf.find_str(keys::general_name).value_or(""), result.n_parameters,
                               result.type, result.kind);
@@ -101,7 +101,7 @@ FileResult quantize_file(const QuantizeOptions & options) {
             writer.set_str(keys::quantize_imatrix_file, options.importance_from);
             writer.set_i32(keys::quantize_imatrix_entries, int32_t(options.importance.size()));
         }
-        announce_tensors(writer, jobs);
+        declare_tensors(writer, jobs);
         stream_tensors(writer, jobs, options.stream);
         writer.finish();
     }

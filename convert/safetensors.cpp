@@ -51,8 +51,8 @@ uint64_t read_u64_le(const uint8_t * p) {
 
 Json parse_header(const std::string & path, const uint8_t * text, size_t size) {
     JsonLimits limits;
-    limits.max_depth  = k_max_depth;
-    limits.names_once = true;
+    limits.max_depth   = k_max_depth;
+    limits.unique_keys = true;
     try {
         const std::string_view header(reinterpret_cast<const char *>(text), size);
         Json                   parsed = parse_json(header, path + ": header is not valid JSON", limits);

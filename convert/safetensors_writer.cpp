@@ -18,9 +18,9 @@ struct SafetensorsWriter::Impl {
     OrderedJson           metadata = OrderedJson::object();
     OrderedJson           entries  = OrderedJson::object();
     std::set<std::string> names;
-    uint64_t              announced = 0;
-    uint64_t              written   = 0;
-    bool                  started   = false;
+    uint64_t              declared = 0;
+    uint64_t              written  = 0;
+    bool                  started  = false;
 
     void require_text(const std::string & text) const {
         if (valid_utf8_prefix(text) != text.size()) {
@@ -51,9 +51,9 @@ void SafetensorsWriter::add_tensor(const std::string & name, SafetensorsType typ
     OrderedJson entry;
     entry["dtype"]        = safetensors_type_name(type);
     entry["shape"]        = shape;
-    entry["data_offsets"] = { impl_->announced, impl_->announced + bytes };
+    entry["data_offsets"] = { impl_->declared, impl_->declared + bytes };
     impl_->entries.emplace(name, std::move(entry));
-    impl_->announced += bytes;
+    impl_->declared += bytes;
 }
 
 void SafetensorsWriter::begin_data() {
@@ -70,13 +70,13 @@ void SafetensorsWriter::begin_data() {
         length[i] = uint8_t(uint64_t(text.size()) >> (8 * i));
     }
     impl_->started = true;
-    impl_->file.require_space(sizeof length + text.size() + impl_->announced);
+    impl_->file.require_space(sizeof length + text.size() + impl_->declared);
     impl_->file.write(length, sizeof length);
     impl_->file.write(text);
 }
 
 void SafetensorsWriter::write(const void * data, size_t size) {
-    if (!impl_->started || size > impl_->announced - impl_->written) {
+    if (!impl_->started || size > impl_->declared - impl_->written) {
         throw Error(ErrorKind::format, impl_->file.path() + ": more data than announced");
     }
     impl_->file.write(data, size);
@@ -84,7 +84,7 @@ void SafetensorsWriter::write(const void * data, size_t size) {
 }
 
 void SafetensorsWriter::finish() {
-    if (!impl_->started || impl_->written != impl_->announced) {
+    if (!impl_->started || impl_->written != impl_->declared) {
         throw Error(ErrorKind::format, impl_->file.path() + ": less data than announced");
     }
     impl_->file.sync();

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/finite.h"
-#include "gguf/rounding.h"
+#include "gguf/quantize_support.h"
 #include "gguf/writer.h"
 
 #include <algorithm>
@@ -39,16 +39,17 @@ bool fits_f16(const float * values, int64_t n) {
 }
 
 void require_rounding(const TensorJob & job, const float * values, int64_t n) {
-    const Rounding    rounding = rounding_to(job.type);
-    const std::string type     = to_upper(ggml_type_name(job.type));
-    if (rounding == Rounding::none || (rounding == Rounding::with_importance && job.importance == nullptr)) {
+    const QuantizeSupport rounding = quantize_support(job.type);
+    const std::string     type     = to_upper(ggml_type_name(job.type));
+    if (rounding == QuantizeSupport::none ||
+        (rounding == QuantizeSupport::needs_imatrix && job.importance == nullptr)) {
         throw Error(
             ErrorKind::unsupported,
             "tensor " + in_quotes(job.name) + ": " + type +
-                (rounding == Rounding::none ? " cannot be made" : " can be made with an importance matrix only"),
+                (rounding == QuantizeSupport::none ? " cannot be made" : " can be made with an importance matrix only"),
             "give another type with --type, such as Q4_K_M");
     }
-    if (rounding != Rounding::any && !fits_f16(values, n)) {
+    if (rounding != QuantizeSupport::any && !fits_f16(values, n)) {
         fail(job, "holds values too large for " + type);
     }
 }
@@ -143,7 +144,7 @@ void throw_if_cancelled(const std::function<bool()> & cancelled) {
     }
 }
 
-void announce_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs) {
+void declare_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs) {
     for (const auto & job : jobs) {
         writer.add_tensor(job.name, job.type, job.ne);
     }
@@ -176,7 +177,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
             return;
         }
         const Slab slab = computing.get();
-        writer.write_part(owner->name, slab.bytes.data(), slab.bytes.size());
+        writer.write_chunk(owner->name, slab.bytes.data(), slab.bytes.size());
         report(*owner, i_owner, slab.bytes.size());
     };
 
@@ -196,7 +197,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
                 if (!valid) {
                     fail(job, "holds a value that is not a number or infinite");
                 }
-                writer.write_part(job.name, source, size);
+                writer.write_chunk(job.name, source, size);
                 if (job.release) {
                     job.release(first, n);
                 }
@@ -207,7 +208,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
             if (n * job.ne[0] <= k_chunk_elements) {
                 drain();
                 const Slab slab = make_slab(job, first, n, 1, options.cancelled);
-                writer.write_part(job.name, slab.bytes.data(), slab.bytes.size());
+                writer.write_chunk(job.name, slab.bytes.data(), slab.bytes.size());
                 report(job, i, slab.bytes.size());
                 continue;
             }

@@ -55,7 +55,7 @@ struct StreamOptions {
 void throw_if_cancelled(const std::function<bool()> & cancelled);
 
 // Announces every tensor; keys may still be added until stream_tensors.
-void announce_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs);
+void declare_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs);
 // begin_data() and all the data. finish() is left to the caller.
 void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, const StreamOptions & options);
 

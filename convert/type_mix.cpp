@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kSharedHeads = 4;
 
-bool place_holds(const MixRule & rule, const MixFacts & facts) {
+bool place_holds(const MixRule & rule, const MixInput & facts) {
     const int i = facts.i, n = facts.n;
     switch (rule.place) {
         case MixPlace::all: return true;
@@ -19,7 +19,7 @@ bool place_holds(const MixRule & rule, const MixFacts & facts) {
 }
 
 bool when_holds(MixWhen when, bool has_importance) {
-    return when == MixWhen::always || (when == MixWhen::with_importance) == has_importance;
+    return when == MixWhen::always || (when == MixWhen::needs_imatrix) == has_importance;
 }
 
 } // namespace
@@ -33,9 +33,9 @@ const std::vector<FileType> & file_types() {
         { "F16", 1, GGML_TYPE_F16, {} },
         { "BF16", 32, GGML_TYPE_BF16, {} },
         { "Q8_0", 7, GGML_TYPE_Q8_0, {} },
-        { "Q4_0", 2, GGML_TYPE_Q4_0, { { R::down, P::first_share, 8, GGML_TYPE_Q4_1, W::with_importance } } },
+        { "Q4_0", 2, GGML_TYPE_Q4_0, { { R::down, P::first_share, 8, GGML_TYPE_Q4_1, W::needs_imatrix } } },
         { "Q4_1", 3, GGML_TYPE_Q4_1, {} },
-        { "Q5_0", 8, GGML_TYPE_Q5_0, { { R::down, P::first_share, 8, GGML_TYPE_Q5_1, W::with_importance } } },
+        { "Q5_0", 8, GGML_TYPE_Q5_0, { { R::down, P::first_share, 8, GGML_TYPE_Q5_1, W::needs_imatrix } } },
         { "Q5_1", 9, GGML_TYPE_Q5_1, {} },
         { "Q2_K",
           10,
@@ -87,7 +87,7 @@ const std::vector<FileType> & file_types() {
     return types;
 }
 
-ggml_type mixed_type(const FileType & file_type, const MixFacts & facts) {
+ggml_type mixed_type(const FileType & file_type, const MixInput & facts) {
     for (const MixRule & rule : file_type.rules) {
         if (rule.role == facts.role && place_holds(rule, facts) && when_holds(rule.when, facts.has_importance)) {
             return rule.type;

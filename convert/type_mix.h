@@ -24,7 +24,7 @@ enum class MixPlace {
 };
 
 // Some mixes trust an importance matrix to protect what they would otherwise give more bits, others need the protection only then.
-enum class MixWhen { always, without_importance, with_importance };
+enum class MixWhen { always, without_importance, needs_imatrix };
 
 struct MixRule {
     MixRole   role;
@@ -44,7 +44,7 @@ struct FileType {
 const std::vector<FileType> & file_types();
 
 // What a rule looks at.
-struct MixFacts {
+struct MixInput {
     MixRole role;
     int     i, n; // which of the tensors of this role, of how many
     int     heads_per_kv;
@@ -52,6 +52,6 @@ struct MixFacts {
 };
 
 // The type of a tensor with these facts.
-ggml_type mixed_type(const FileType & file_type, const MixFacts & facts);
+ggml_type mixed_type(const FileType & file_type, const MixInput & facts);
 
 } // namespace penelope

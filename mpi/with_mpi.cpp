@@ -23,7 +23,7 @@ class Mpi : public Collective {
     }
 
     ~Mpi() override {
-        if (std::uncaught_exceptions() > n_exceptions_ && !parted()) {
+        if (std::uncaught_exceptions() > n_exceptions_ && !aborted()) {
             std::fprintf(stderr, "error: rank %d: ended while the others were at work\n", rank_);
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
@@ -34,32 +34,32 @@ class Mpi : public Collective {
     int    size() const override { return size_; }
     size_t bytes_sent() const override { return bytes_sent_; }
 
-    void sum(float * values, size_t n) override {
+    void all_reduce_sum(float * values, size_t n) override {
         for (size_t first = 0; first < n; first += kChunk) {
-            sum_chunk(values + first, int(std::min(kChunk, n - first)));
+            reduce_chunk(values + first, int(std::min(kChunk, n - first)));
         }
     }
 
-    std::vector<std::string> gather(const std::string & mine) override {
+    std::vector<std::string> all_gather(const std::string & mine) override {
         const int        length = int(mine.size());
-        std::vector<int> lengths(size_t(size_), 0), places(size_t(size_), 0);
+        std::vector<int> lengths(size_t(size_), 0), displs(size_t(size_), 0);
         MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
         int total = 0;
         for (size_t i = 0; i < lengths.size(); i++) {
-            places[i] = total;
+            displs[i] = total;
             total += lengths[i];
         }
         std::string all(size_t(total), '\0');
-        MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(), MPI_CHAR,
+        MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), displs.data(), MPI_CHAR,
                        MPI_COMM_WORLD);
         std::vector<std::string> messages;
         for (size_t i = 0; i < lengths.size(); i++) {
-            messages.push_back(all.substr(size_t(places[i]), size_t(lengths[i])));
+            messages.push_back(all.substr(size_t(displs[i]), size_t(lengths[i])));
         }
         return messages;
     }
 
-    void share(void * bytes, size_t n) override {
+    void broadcast(void * bytes, size_t n) override {
         char * next = static_cast<char *>(bytes);
         for (size_t left = n; left > 0;) {
             const size_t count = std::min(kChunk, left);
@@ -72,29 +72,29 @@ class Mpi : public Collective {
   private:
     // Rank r adds up slice r of all ranks, then every rank gets every slice: 2 (size - 1) / size of the bytes leave each rank,
     // and no sum depends on how MPI would order it.
-    void sum_chunk(float * values, int n) {
-        std::vector<int> counts(size_t(size_), 0), places(size_t(size_), 0);
+    void reduce_chunk(float * values, int n) {
+        std::vector<int> counts(size_t(size_), 0), displs(size_t(size_), 0);
         for (int r = 0; r < size_; r++) {
             counts[size_t(r)] = n / size_ + (r < n % size_ ? 1 : 0);
-            places[size_t(r)] = r ? places[size_t(r - 1)] + counts[size_t(r - 1)] : 0;
+            displs[size_t(r)] = r ? displs[size_t(r - 1)] + counts[size_t(r - 1)] : 0;
         }
         const int        own = counts[size_t(rank_)];
-        std::vector<int> own_counts(size_t(size_), own), own_places(size_t(size_), 0);
+        std::vector<int> own_counts(size_t(size_), own), own_displs(size_t(size_), 0);
         for (int r = 0; r < size_; r++) {
-            own_places[size_t(r)] = r * own;
+            own_displs[size_t(r)] = r * own;
         }
         received_.resize(size_t(own) * size_t(size_));
-        MPI_Alltoallv(values, counts.data(), places.data(), MPI_FLOAT, received_.data(), own_counts.data(),
-                      own_places.data(), MPI_FLOAT, MPI_COMM_WORLD);
-        float * slice = values + places[size_t(rank_)];
+        MPI_Alltoallv(values, counts.data(), displs.data(), MPI_FLOAT, received_.data(), own_counts.data(),
+                      own_displs.data(), MPI_FLOAT, MPI_COMM_WORLD);
+        float * slice = values + displs[size_t(rank_)];
         std::copy_n(received_.begin(), own, slice);
         for (int r = 1; r < size_; r++) {
-            const float * other = received_.data() + own_places[size_t(r)];
+            const float * other = received_.data() + own_displs[size_t(r)];
             for (int i = 0; i < own; i++) {
                 slice[i] += other[i];
             }
         }
-        MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts.data(), places.data(), MPI_FLOAT,
+        MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts.data(), displs.data(), MPI_FLOAT,
                        MPI_COMM_WORLD);
         bytes_sent_ += (size_t(n - own) + size_t(own) * size_t(size_ - 1)) * sizeof(float);
     }
@@ -108,7 +108,7 @@ class Mpi : public Collective {
 } // namespace
 
 std::unique_ptr<Collective> join_ranks() {
-    return started_by_launcher() ? std::make_unique<Mpi>() : make_alone();
+    return started_by_launcher() ? std::make_unique<Mpi>() : single_process();
 }
 
 std::string mpi_version_text() {

@@ -9,7 +9,7 @@ std::unique_ptr<Collective> join_ranks() {
         throw Error(ErrorKind::unsupported, "several ranks: this program was built without MPI",
                     "build it where MPI is installed (Debian: libopenmpi-dev openmpi-bin), or start it without mpirun");
     }
-    return make_alone();
+    return single_process();
 }
 
 std::string mpi_version_text() {

@@ -5,8 +5,8 @@
 #include "graph/device.h"
 #include "infer/prompt.h"
 #include "infer/session.h"
-#include "latent/sidecar.h"
 #include "penelope.h"
+#include "sidecar/sidecar.h"
 
 #include <new>
 #include <string>
@@ -80,7 +80,7 @@ std::string text_or(const char * text, const char * fallback) {
     return text != nullptr ? text : fallback;
 }
 
-constexpr int32_t kMostThreads = 1024;
+constexpr int32_t kMaxThreads = 1024;
 
 int checked_steps(const penelope_generate_params & params) {
     if (params.n_steps < -1) {
@@ -260,9 +260,9 @@ penelope_status penelope_session_new(const penelope_model * model, const penelop
         if (given.n_ctx < 0 || given.n_threads < 0) {
             throw penelope::Error(penelope::ErrorKind::usage, "n_ctx and n_threads: must not be negative");
         }
-        if (given.n_threads > kMostThreads) {
+        if (given.n_threads > kMaxThreads) {
             throw penelope::Error(penelope::ErrorKind::usage, "n_threads: " + std::to_string(given.n_threads) +
-                                                                  " is more than " + std::to_string(kMostThreads));
+                                                                  " is more than " + std::to_string(kMaxThreads));
         }
         penelope::SessionOptions options;
         options.n_ctx     = given.n_ctx;

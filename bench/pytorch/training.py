@@ -89,9 +89,9 @@ def pytorch_worker(options):
 
 def our_round(options, method, data, out):
     """One run of the program; only updates of the last stage count, and not the first of them."""
-    command = [options.penelope, "train", "-m", options.model, "--method", method, "--data", data, "--out", out, "--force", "--batch", str(BATCH),
+    command = [options.penelope, "train", "-m", options.model, "--method", method, "--data", data, "--out", out, "--force", "--batch-size", str(BATCH),
                "--eval-every", "0", "--save-every", "0", "-n", "1", "-t", str(options.threads), "-q", "--updates"]
-    command += [str(options.updates + 1)] if method == "cot" else [str(2 * (options.updates + 1)), "--depth", str(options.K), "--interval", options.interval]
+    command += [str(options.updates + 1)] if method == "cot" else [str(2 * (options.updates + 1)), "--latent-steps", str(options.K), "--interval", options.interval]
     process = subprocess.Popen([*map(str, command), *options.flags.split()], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:

@@ -70,7 +70,7 @@ class Server:
 def penelope(args, clients, port, *model):
     size = ["-c", 1024] if model else []
     return Server([args.penelope, "serve", *model, *size, "--port", port, "--slots", clients, "-t", args.threads, "--connections", 256,
-                   "--queue", 1024, *(["--loose"] if args.loose else [])], port)
+                   "--queue", 1024, *(["--no-batch-invariance"] if args.no_batch_invariance else [])], port)
 
 
 def llama_server(args, clients, port, model):
@@ -272,7 +272,7 @@ def main():
     parser.add_argument("model", nargs="?", help="for peer: a GGUF file")
     parser.add_argument("--penelope", default=ROOT / "build" / "release" / "bin" / "penelope")
     parser.add_argument("--llama-server", default=None, help="instead of one built from the archive that brings ggml")
-    parser.add_argument("--loose", action="store_true", help="penelope serve --loose")
+    parser.add_argument("--no-batch-invariance", action="store_true", help="penelope serve --no-batch-invariance")
     parser.add_argument("--clients", type=lambda t: [int(x) for x in t.split(",")], default=[1, 4, 8, 16])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--tokens", type=int, default=48)

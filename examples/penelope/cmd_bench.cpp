@@ -1,5 +1,5 @@
 // penelope bench: how long a model takes to read, to think and to write. Tokenizing and sampling are not part of it.
-#include "bench_subject.h"
+#include "bench_setup.h"
 #include "commands.h"
 #include "forecast.h"
 #include "measure.h"
@@ -7,10 +7,10 @@
 #include "output.h"
 
 #include "base/format.h"
-#include "latent/load_modules.h"
 #include "method/decode.h"
 #include "method/registry.h"
 #include "model/backbone.h"
+#include "sidecar/load_modules.h"
 #include "train/method_training.h"
 
 #include <cmath>
@@ -41,7 +41,7 @@ class Bench {
   private:
     Context & new_context(int n_rows);
     int       n_tokens(const char * option, int n_extra) const;
-    void      add_fill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor);
+    void      add_prefill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor);
     void      add_decode(int n_gen);
     void      add_answer(const Method & method, int n_steps, int n_prompt, int n_answer);
     void      add_methods();
@@ -57,7 +57,7 @@ class Bench {
 
     const Options &                       options_;
     Terminal &                            terminal_;
-    std::vector<MethodChoice>             methods_;
+    std::vector<BenchMethod>              methods_;
     std::shared_ptr<const Engine>         engine_;
     std::vector<std::unique_ptr<Context>> contexts_;
     std::vector<BenchCase>                cases_;
@@ -71,7 +71,7 @@ Context & Bench::new_context(int n_rows) {
                     "use a smaller --prompt or --gen");
     }
     ContextOptions context;
-    context.n_rows    = n_rows;
+    context.n_ctx     = n_rows;
     context.kv_type   = parse_kv_type(options_.text("kv-type"));
     context.n_threads = static_cast<int>(options_.integer("threads"));
     contexts_.push_back(std::make_unique<Context>(engine_->backbone(), engine_->split().devices, context));
@@ -92,7 +92,7 @@ int Bench::n_tokens(const char * option, int n_extra) const {
 }
 
 // Everything before the answer of one prompt.
-void Bench::add_fill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor) {
+void Bench::add_prefill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor) {
     Context &    context = new_context(n_prompt + method.n_extra_rows(n_steps) + 1);
     const Tokens prompt  = some_tokens(n_prompt, engine_->config().n_vocab);
     check_request(method, context, { prompt }, n_steps);
@@ -100,7 +100,7 @@ void Bench::add_fill(const std::string & test, const Method & method, int n_step
     bench.divisor = divisor;
     bench.context = &context;
     bench.run     = [&context, &method, prompt, n_steps] {
-        return method.fill(context, fresh_prompts({ prompt }), n_steps).layer_applications;
+        return method.prefill(context, fresh_prompts({ prompt }), n_steps).layer_applications;
     };
     cases_.push_back(std::move(bench));
 }
@@ -129,11 +129,11 @@ void Bench::add_answer(const Method & method, int n_steps, int n_prompt, int n_a
     BenchCase bench{ "answer", method.name(), n_steps, n_answer };
     bench.context = &context;
     bench.run     = [&context, &method, prompt, n_steps, n_answer, n_layer = engine_->config().n_layer] {
-        const Filled filled = method.fill(context, fresh_prompts({ prompt }), n_steps);
+        const Prefill prefilled = method.prefill(context, fresh_prompts({ prompt }), n_steps);
         for (int i = 1; i < n_answer; ++i) {
-            decode(context, { { 0, filled.n_rows[0] + i - 1, prompt[static_cast<size_t>(i) % prompt.size()] } });
+            decode(context, { { 0, prefilled.n_past[0] + i - 1, prompt[static_cast<size_t>(i) % prompt.size()] } });
         }
-        return filled.layer_applications + (n_answer - 1) * n_layer;
+        return prefilled.layer_applications + (n_answer - 1) * n_layer;
     };
     cases_.push_back(std::move(bench));
 }
@@ -141,16 +141,16 @@ void Bench::add_answer(const Method & method, int n_steps, int n_prompt, int n_a
 void Bench::add_methods() {
     const int n_prompt = options_.given("prompt") ? static_cast<int>(options_.integer("prompt")) : default_question;
     const int n_answer = options_.given("gen") ? static_cast<int>(options_.integer("gen")) : default_answer;
-    for (const MethodChoice & choice : methods_) {
+    for (const BenchMethod & choice : methods_) {
         const Method & method = engine_->method(choice.name);
         if (choice.visible()) {
             add_answer(method, 0, n_prompt, std::max(1, choice.count));
             continue;
         }
-        add_fill("latent", method, choice.count, n_prompt, 1.0);
+        add_prefill("latent", method, choice.count, n_prompt, 1.0);
         // Without steps, for what one of them takes: of the time, and on the wire.
         if ((options_.flag("phases") || options_.given("rpc")) && choice.count > 0) {
-            add_fill("latent", method, 0, n_prompt, 1.0);
+            add_prefill("latent", method, 0, n_prompt, 1.0);
         }
         add_answer(method, choice.count, n_prompt, std::max(1, n_answer));
     }
@@ -161,7 +161,7 @@ void Bench::add_methods() {
 void Bench::add_row_costs() {
     const Method & plain = engine_->method("plain");
     for (const int n_rows : { 1, 2, 4, 8, 16 }) {
-        add_fill("rows" + std::to_string(n_rows), plain, 0, n_rows, engine_->config().n_layer);
+        add_prefill("rows" + std::to_string(n_rows), plain, 0, n_rows, engine_->config().n_layer);
     }
 }
 
@@ -171,18 +171,18 @@ LatentShape Bench::latent_shape_here() const {
     if (own && own->interval_end > own->interval_start) {
         return latent_shape(*own);
     }
-    SidecarConfig usual;
-    method_training("penelope").usual_shape(usual, engine_->config(), 0);
-    return latent_shape(usual);
+    SidecarConfig defaults;
+    method_training("penelope").default_shape(defaults, engine_->config(), 0);
+    return latent_shape(defaults);
 }
 
 int Bench::steps_of(const std::string & method) const {
-    for (const MethodChoice & choice : methods_) {
+    for (const BenchMethod & choice : methods_) {
         if (choice.name == method) {
             return choice.count;
         }
     }
-    return method_training(method).usual_depth(generic_task());
+    return method_training(method).default_latent_steps(generic_task());
 }
 
 std::vector<OrderedJson> Bench::forecast() const {
@@ -220,7 +220,7 @@ std::string Bench::type_text() const {
 }
 
 // Narrower headings and sizes in units.
-OrderedJson for_people(const OrderedJson & row) {
+OrderedJson human_readable(const OrderedJson & row) {
     OrderedJson out;
     for (const auto & [key, value] : row.items()) {
         if (key == "tokens_per_second") {
@@ -289,7 +289,7 @@ int Bench::run() {
         const int n_prompt = n_tokens("prompt", 1); // and the row of the first new token
         const int n_gen    = n_tokens("gen", 0);
         if (n_prompt > 0) {
-            add_fill("pp" + std::to_string(n_prompt), engine_->method("plain"), 0, n_prompt, 1.0);
+            add_prefill("pp" + std::to_string(n_prompt), engine_->method("plain"), 0, n_prompt, 1.0);
         }
         if (n_gen > 0) {
             add_decode(n_gen);
@@ -317,7 +317,7 @@ int Bench::run() {
         if (format == TableFormat::json) {
             rows[i]["samples_ms"] = i < cases_.size() ? cases_[i].ms : std::vector<double>{};
         } else if (format == TableFormat::markdown) {
-            rows[i] = for_people(rows[i]);
+            rows[i] = human_readable(rows[i]);
         }
     }
     if (options_.flag("json")) {

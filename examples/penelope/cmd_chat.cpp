@@ -8,7 +8,7 @@
 #include "line_editor.h"
 #include "model_setup.h"
 #include "output.h"
-#include "watch.h"
+#include "step_printer.h"
 #include "word_wrap.h"
 
 #include "base/atomic_file.h"
@@ -27,7 +27,7 @@ constexpr int exit_interrupted = 130;
 constexpr float chat_temperature = 0.7f; // where messages go through a chat template
 
 // The value of -K, which is a list for other commands.
-int one_number(const Options & options) {
+int single_latent_steps(const Options & options) {
     const std::vector<int> steps = options.steps("latent-steps");
     if (steps.size() != 1) {
         throw UsageError("-K: a chat answers once, '" + options.text("latent-steps") + "' is several numbers",
@@ -41,14 +41,14 @@ class Chat {
     Chat(Terminal & terminal, Session & session, const PromptWriter & writer, GenerateOptions generate,
          const Options & options)
         : terminal_(terminal), session_(session), writer_(writer), generate_(std::move(generate)),
-          conversation_(writer, session.options().n_ctx, rows_for_an_answer(session, generate_)),
+          conversation_(writer, session.options().n_ctx, reserved_answer_tokens(session, generate_)),
           json_(options.flag("json")), watch_(options.flag("watch")), has_seed_(options.given("seed")) {}
 
     int loop(const std::string & history);
     int ask_once(const std::string & message);
 
   private:
-    static int rows_for_an_answer(const Session & session, const GenerateOptions & generate) {
+    static int reserved_answer_tokens(const Session & session, const GenerateOptions & generate) {
         const int n_ctx = session.options().n_ctx;
         return generate.n_predict >= 0 ? std::min(generate.n_predict, n_ctx / 2) : n_ctx / 4;
     }
@@ -68,11 +68,11 @@ class Chat {
     Answer               last_;
     bool                 json_;
     bool                 watch_;
-    bool                 has_seed_;          // given, set or drawn
-    bool                 said_full_ = false; // that turns leave the conversation
-    bool                 once_      = false; // one message, then the end
-    bool                 done_      = false;
-    size_t               n_failed_  = 0;
+    bool                 has_seed_;            // given, set or drawn
+    bool                 warned_full_ = false; // that turns leave the conversation
+    bool                 once_        = false; // one message, then the end
+    bool                 done_        = false;
+    size_t               n_failed_    = 0;
 };
 
 void Chat::fail(const Error & error) {
@@ -90,8 +90,8 @@ void Chat::fail(const Error & error) {
 void Chat::ask(const std::string & message) {
     conversation_.ask(message);
     const bool fits = conversation_.prompt().size() < size_t(session_.options().n_ctx);
-    if (conversation_.n_left() > 0 && fits && !said_full_) {
-        said_full_ = true;
+    if (conversation_.n_dropped_turns() > 0 && fits && !warned_full_) {
+        warned_full_ = true;
         terminal_.warning(
             "the context of " + std::to_string(session_.options().n_ctx) +
             " rows is full: the oldest turns leave the conversation (-c N makes it larger, /clear empties it)");
@@ -120,7 +120,7 @@ void Chat::reply(const std::optional<Answer> & earlier) {
         generate_.sampling.seed = random_seed();
         has_seed_               = true;
     }
-    ThoughtAside thoughts(terminal_);
+    ReasoningPrinter thoughts(terminal_);
     if (const ChatTemplate * chat = writer_.chat()) {
         expect_reasoning(*chat, conversation_.prompt().size(), generate_);
     }
@@ -136,8 +136,8 @@ void Chat::reply(const std::optional<Answer> & earlier) {
         if (terminal_.in_is_tty()) {
             session_.reset_cancel(); // of a press that came when the answer before was already complete
         }
-        const InterruptWatch watch = watch_session(session_);
-        StepWatch            steps(terminal_);
+        const CancelOnInterrupt watch = cancel_on_interrupt(session_);
+        StepPrinter             steps(terminal_);
         last_ = session_.generate(conversation_.prompt(), generate_, thoughts.before(steps.before(on_token)),
                                   watch_ ? steps.callback() : StepCallback(),
                                   json_ ? ReasoningCallback() : thoughts.callback());
@@ -187,8 +187,8 @@ void Chat::set(const std::string & name, const std::string & value) {
             }
         }
         if (name == "K") {
-            check_way(session_.engine(), generate_.method, one_number(checked), true);
-            generate_.n_steps = one_number(checked);
+            check_method_supported(session_.engine(), generate_.method, single_latent_steps(checked), true);
+            generate_.n_steps = single_latent_steps(checked);
         } else if (name == "temp") {
             generate_.sampling.temperature = static_cast<float>(checked.number(option));
         } else if (name == "seed") {
@@ -207,7 +207,7 @@ void Chat::show_stats() {
     if (json_) {
         OrderedJson stats = { { "status", "ok" },
                               { "messages", conversation_.n_messages() },
-                              { "turns_left", conversation_.n_left() },
+                              { "turns_dropped", conversation_.n_dropped_turns() },
                               { "n_ctx", session_.options().n_ctx },
                               { "temp", generate_.sampling.temperature },
                               { "seed", generate_.sampling.seed },
@@ -251,7 +251,7 @@ void Chat::command(const std::string & line) {
     } else if (name == "/clear") {
         conversation_.clear();
         session_.clear();
-        said_full_ = false;
+        warned_full_ = false;
         terminal_.note("forgotten");
     } else if (name == "/regen") {
         const std::optional<Answer> earlier = conversation_.take_answer();
@@ -296,7 +296,7 @@ int Chat::ask_once(const std::string & message) {
 }
 
 int Chat::loop(const std::string & history) {
-    std::optional<InterruptHold> hold;
+    std::optional<InterruptDeferral> hold;
     if (terminal_.in_is_tty()) {
         hold.emplace(); // a press between two answers has to reach the editor
     }
@@ -348,12 +348,12 @@ void check_conversation(const PromptWriter & writer) {
 } // namespace
 
 int cmd_chat(const Options & options, Terminal & terminal) {
-    const PromptChoice choice   = prompt_choice(options);
-    const int          n_steps  = options.given("latent-steps") ? one_number(options) : -1;
-    GenerateOptions    generate = generate_options(options, n_steps);
+    const PromptOptions choice   = prompt_choice(options);
+    const int           n_steps  = options.given("latent-steps") ? single_latent_steps(options) : -1;
+    GenerateOptions     generate = generate_options(options, n_steps);
     check_sampling(generate.sampling);
     const std::shared_ptr<const Engine> engine = load_engine(options, terminal);
-    check_way(*engine, generate.method, n_steps, options.flag("insist"));
+    check_method_supported(*engine, generate.method, n_steps, options.flag("ignore-mismatch"));
     const PromptWriter writer(*engine, choice);
     check_conversation(writer);
     terminal.note(writer.description());

@@ -14,7 +14,7 @@ int cmd_convert(const Options & options, Terminal & terminal) {
     convert.force     = options.flag("force");
     convert.stream    = stream_options(options, terminal);
 
-    const InterruptHold hold(InterruptHold::all_signals);
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
     report_file(convert_directory(convert), options, terminal);
     return 0;
 }

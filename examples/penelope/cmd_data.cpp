@@ -3,7 +3,7 @@
 #include "output.h"
 
 #include "base/format.h"
-#include "task/data_command.h"
+#include "task/dataset_files.h"
 #include "train/check_data.h"
 
 #include <algorithm>
@@ -167,9 +167,9 @@ int cmd_data(const Options & options, Terminal & terminal) {
         return 0;
     }
     if (what == "split") {
-        print_report(write_division(the_path(paths, what), parse_shares(options.text("split")),
-                                    static_cast<uint64_t>(options.integer("seed")), options.text("task"),
-                                    options.required("out"), options.flag("force")),
+        print_report(write_split(the_path(paths, what), parse_split_ratios(options.text("split")),
+                                 static_cast<uint64_t>(options.integer("seed")), options.text("task"),
+                                 options.required("out"), options.flag("force")),
                      options, terminal);
         return 0;
     }

@@ -5,19 +5,19 @@
 #include "interrupt.h"
 #include "model_setup.h"
 
+#include "append_only_file.h"
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/growing_file.h"
 #include "gguf/reader.h"
-#include "latent/settled_file.h"
-#include "latent/sidecar.h"
-#include "task/choose_settled.h"
+#include "sidecar/halting_threshold.h"
+#include "sidecar/sidecar.h"
+#include "task/calibrate_halting.h"
 #include "task/choose_task.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
 #include "task/example_format.h"
-#include "text/wording.h"
+#include "text/prompt_format.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -58,7 +58,7 @@ class PredictionFile {
         }
         try {
             if (n_all > 0) {
-                write_file(path(), all, force_ || file_.is_made());
+                write_file(path(), all, force_ || file_.is_open());
             }
         } catch (const Error & error) {
             throw Error(error.kind, error.message(),
@@ -67,53 +67,54 @@ class PredictionFile {
     }
 
   private:
-    GrowingFile file_;
-    size_t      n_run_ = 0, n_lines_ = 0;
-    bool        failed_ = false, force_;
+    AppendOnlyFile file_;
+    size_t         n_run_ = 0, n_lines_ = 0;
+    bool           failed_ = false, force_;
 };
 
 // How answers are read: by flags, else as the model's file says, else by the questions.
-struct Reading {
+struct AnswerOptions {
     std::string task, match;
 };
 
-AnswerReader answer_reader(const Reading & reading, const Engine & engine, const std::vector<Example> & examples,
-                           Terminal & terminal) {
-    const Wording * wording = engine.wording();
-    std::string     match   = reading.match;
-    TaskChoice      choice;
-    if (reading.task.empty() && match.empty() && wording && wording->task == generic_task().name) {
+AnswerReader answer_reader(const AnswerOptions & answer_options, const Engine & engine,
+                           const std::vector<Example> & examples, Terminal & terminal) {
+    const PromptFormat * prompt_format = engine.prompt_format();
+    std::string          match         = answer_options.match;
+    TaskChoice           choice;
+    if (answer_options.task.empty() && match.empty() && prompt_format && prompt_format->task == generic_task().name) {
         choice = { &generic_task(), "the model's file says so" };
-        match  = wording->match;
+        match  = prompt_format->match;
     } else {
-        choice = choose_task(reading.task, match, examples);
+        choice = choose_task(answer_options.task, match, examples);
     }
     terminal.tell(task_line(choice));
-    return AnswerReader(*choice.task, wording ? wording->answer_prefix : format_of(examples.front().kind).answer_prefix,
+    return AnswerReader(*choice.task,
+                        prompt_format ? prompt_format->answer_prefix : format_of(examples.front().kind).answer_prefix,
                         parse_match(match), examples);
 }
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
-                        const std::vector<Example> & examples, const Reading & reading, const std::vector<int> & steps,
-                        PredictionFile * file) {
+                        const std::vector<Example> & examples, const AnswerOptions & answer_options,
+                        const std::vector<int> & steps, PredictionFile * file) {
     const auto engine = adapter.empty() ? load_engine(options, terminal) : load_engine(options, terminal, adapter);
-    check_way(*engine, options.flag("cot") ? "cot" : "", -1, options.flag("insist"));
-    const int      n_batch = static_cast<int>(options.integer("batch"));
+    check_method_supported(*engine, options.flag("cot") ? "cot" : "", -1, options.flag("ignore-mismatch"));
+    const int      n_batch = static_cast<int>(options.integer("batch-size"));
     SessionOptions how     = session_options(options, n_batch);
-    how.swap_memory        = options.flag("swap-memory");
+    how.swap_latents       = options.flag("swap-latents");
     Session         session(engine, how);
     EvaluateOptions evaluation;
     evaluation.method = options.flag("cot") ? "cot" : "";
     evaluation.steps  = steps;
     std::sort(evaluation.steps.begin(), evaluation.steps.end());
     evaluation.steps.erase(std::unique(evaluation.steps.begin(), evaluation.steps.end()), evaluation.steps.end());
-    evaluation.n_timed   = static_cast<int>(options.integer("timed"));
-    evaluation.n_predict = static_cast<int>(options.integer("predict"));
-    evaluation.n_batch   = n_batch;
+    evaluation.n_latency_samples = static_cast<int>(options.integer("latency-samples"));
+    evaluation.n_predict         = static_cast<int>(options.integer("predict"));
+    evaluation.n_batch           = n_batch;
 
-    const Stopwatch      watch;
-    const InterruptWatch stop = watch_session(session);
-    EvaluateEvents       events;
+    const Stopwatch         watch;
+    const CancelOnInterrupt stop = cancel_on_interrupt(session);
+    EvaluateEvents          events;
     events.progress = [&](double share) {
         terminal.progress(std::to_string(int(100 * share)) + " % of " + std::to_string(examples.size()) +
                           " questions, " + format_duration(watch.elapsed_ms() * (1 - share) / share) + " left");
@@ -123,19 +124,19 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
         events.answered = [&](const Evaluation & batch) { file->add(batch); };
     }
     Evaluation result =
-        evaluate(session, answer_reader(reading, *engine, examples, terminal), examples, evaluation, events);
+        evaluate(session, answer_reader(answer_options, *engine, examples, terminal), examples, evaluation, events);
     terminal.progress("");
     return result;
 }
 
-// The adapters to score, "A,B" counting as two; without --seed-runs one empty name for what --sidecar and --lora say. They
+// The adapters to score, "A,B" counting as two; without --sidecars one empty name for what --sidecar and --lora say. They
 // are opened here: a wrong name in the last place is found before the questions are asked.
 std::vector<std::string> adapters_of(const Options & options) {
     std::vector<std::string> files;
-    for (const std::string & value : options.list("seed-runs")) {
+    for (const std::string & value : options.list("sidecars")) {
         for (const std::string & part : split(value + ",", ',')) {
             if (part.empty()) {
-                throw UsageError("--seed-runs: '" + value + "' has an empty place", "e.g. --seed-runs a.gguf,b.gguf");
+                throw UsageError("--sidecars: '" + value + "' has an empty place", "e.g. --sidecars a.gguf,b.gguf");
             }
             GgufReader::open(part);
             files.push_back(part);
@@ -143,50 +144,50 @@ std::vector<std::string> adapters_of(const Options & options) {
     }
     for (const char * other : { "sidecar", "lora" }) {
         if (!files.empty() && options.given(other)) {
-            throw UsageError(std::string("--seed-runs: cannot be combined with --") + other,
-                             "name all files with --seed-runs");
+            throw UsageError(std::string("--sidecars: cannot be combined with --") + other,
+                             "name all files with --sidecars");
         }
     }
     return files.empty() ? std::vector<std::string>{ "" } : files;
 }
 
 // Asks at every K, chooses what spares the most steps and writes the file that says so.
-int choose_threshold(const Options & options, Terminal & terminal, const std::vector<Example> & examples,
-                     const Reading & reading) {
+int run_halting_calibration(const Options & options, Terminal & terminal, const std::vector<Example> & examples,
+                            const AnswerOptions & answer_options) {
     const std::string source = options.given("sidecar") ? options.text("sidecar") : options.text("model");
     const auto        config = read_sidecar_config(GgufReader::open(source));
-    if (options.given("latent-steps") || options.given("seed-runs") || options.flag("cot")) {
-        throw UsageError("--choose-settled: every K of one sidecar is asked", "leave -K, --seed-runs and --cot out");
+    if (options.given("latent-steps") || options.given("sidecars") || options.flag("cot")) {
+        throw UsageError("--calibrate-halting: every K of one sidecar is asked", "leave -K, --sidecars and --cot out");
     }
-    if (!options.flag("force") && std::filesystem::exists(options.text("choose-settled"))) {
-        throw Error(ErrorKind::io, options.text("choose-settled") + ": exists already", "--force replaces it");
+    if (!options.flag("force") && std::filesystem::exists(options.text("calibrate-halting"))) {
+        throw Error(ErrorKind::io, options.text("calibrate-halting") + ": exists already", "--force replaces it");
     }
     std::vector<int> steps(size_t(config.k_max) + 1);
     std::iota(steps.begin(), steps.end(), 0);
-    const Evaluation run = evaluate_one(options, terminal, "", examples, reading, steps, nullptr);
+    const Evaluation run = evaluate_one(options, terminal, "", examples, answer_options, steps, nullptr);
     if (run.interrupted) {
-        throw Error(ErrorKind::cancelled, "--choose-settled: interrupted, nothing was chosen");
+        throw Error(ErrorKind::cancelled, "--calibrate-halting: interrupted, nothing was chosen");
     }
-    const SettledChoice choice = choose_settled(run.predictions, int(config.k_default));
+    const HaltingCalibration choice = calibrate_halting(run.predictions, int(config.k_default));
     if (choice.threshold == 0) {
         throw Error(ErrorKind::unsupported,
-                    "--choose-settled: no threshold keeps the exactness of K=" + std::to_string(choice.n_reference),
+                    "--calibrate-halting: no threshold keeps the exactness of K=" + std::to_string(choice.n_reference),
                     "use a fixed -K with this file");
     }
-    write_settled(source, choice.threshold, options.text("choose-settled"), options.flag("force"));
+    write_halt_cosine(source, choice.threshold, options.text("calibrate-halting"), options.flag("force"));
     if (options.flag("json")) {
         terminal.line(dump_json(OrderedJson{ { "status", "ok" },
-                                             { "file", options.text("choose-settled") },
-                                             { "settled", choice.threshold },
+                                             { "file", options.text("calibrate-halting") },
+                                             { "halt_cosine", choice.threshold },
                                              { "em", choice.exact },
-                                             { "steps", choice.n_taken },
+                                             { "steps", choice.n_steps_taken },
                                              { "reference_K", choice.n_reference },
                                              { "reference_em", choice.reference } }));
         return 0;
     }
     char text[256];
     std::snprintf(text, sizeof(text), "settled at a cosine of %.5f: EM %s with %.2f steps, %s with %d",
-                  double(choice.threshold), percent(choice.exact).c_str(), choice.n_taken,
+                  double(choice.threshold), percent(choice.exact).c_str(), choice.n_steps_taken,
                   percent(choice.reference).c_str(), choice.n_reference);
     terminal.line(text);
     return 0;
@@ -206,14 +207,14 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     if (options.given("limit")) {
         examples.resize(std::min(examples.size(), static_cast<size_t>(options.integer("limit"))));
     }
-    const Reading reading{ options.text("task"), options.text("match") };
-    if (!reading.task.empty()) {
-        choose_task(reading.task, reading.match,
+    const AnswerOptions answer_options{ options.text("task"), options.text("match") };
+    if (!answer_options.task.empty()) {
+        choose_task(answer_options.task, answer_options.match,
                     examples); // refuses a --match of another task before the model is loaded
     }
 
-    if (options.given("choose-settled")) {
-        return choose_threshold(options, terminal, examples, reading);
+    if (options.given("calibrate-halting")) {
+        return run_halting_calibration(options, terminal, examples, answer_options);
     }
 
     // Refused before the questions are asked: the work would be lost.
@@ -228,7 +229,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
         if (file) {
             file->next_run();
         }
-        runs.push_back(evaluate_one(options, terminal, adapter, examples, reading, options.steps("latent-steps"),
+        runs.push_back(evaluate_one(options, terminal, adapter, examples, answer_options, options.steps("latent-steps"),
                                     file ? &*file : nullptr));
         const std::string & name = adapter.empty() ? options.text("sidecar") : adapter;
         names.push_back(name.empty() ? runs.back().method : name);

@@ -14,7 +14,7 @@ int cmd_export(const Options & options, Terminal & terminal) {
     exported.force     = options.flag("force");
     exported.stream    = stream_options(options, terminal);
 
-    const InterruptHold hold(InterruptHold::all_signals);
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
     report_file(export_sidecar(exported), options, terminal);
     return 0;
 }

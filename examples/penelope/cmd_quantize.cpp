@@ -1,11 +1,11 @@
 // penelope quantize: the same model in fewer bits.
 #include "commands.h"
+#include "convert/importance_matrix.h"
 #include "file_commands.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
-#include "infer/importance.h"
-#include "latent/sidecar.h"
 #include "prompt_input.h"
+#include "sidecar/sidecar.h"
 #include "text/tokenizer.h"
 
 #include <filesystem>
@@ -25,8 +25,8 @@ TypeOverride parse_override(const std::string & text) {
 }
 
 // What each weight of the backbone matters on a text.
-Importance importance_on(const std::string & text_path, const std::string & backbone, const Options & options,
-                         Terminal & terminal) {
+ImportanceMatrix importance_on(const std::string & text_path, const std::string & backbone, const Options & options,
+                               Terminal & terminal) {
     if (GgufReader::open(backbone).find_str(keys::adapter_type)) {
         throw UsageError("--imatrix: " + backbone + " is not a backbone", "adapters are too small to need it");
     }
@@ -44,7 +44,7 @@ Importance importance_on(const std::string & text_path, const std::string & back
             terminal.progress("importance: " + std::to_string(done) + "/" + std::to_string(tokens.size()) + " tokens");
         }
     };
-    const Importance importance = measure_importance(*engine, tokens, measuring);
+    const ImportanceMatrix importance = compute_imatrix(*engine, tokens, measuring);
     terminal.progress("");
     return importance;
 }
@@ -65,7 +65,7 @@ int cmd_quantize(const Options & options, Terminal & terminal) {
         quantize.overrides.push_back(parse_override(text));
     }
 
-    const InterruptHold hold(InterruptHold::all_signals);
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
     if (options.given("imatrix")) {
         quantize.importance_from = std::filesystem::path(options.text("imatrix")).filename().string();
         quantize.importance      = importance_on(options.text("imatrix"), quantize.in_path, options, terminal);

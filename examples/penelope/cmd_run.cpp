@@ -6,7 +6,7 @@
 #include "model_setup.h"
 #include "output.h"
 #include "prompt_input.h"
-#include "watch.h"
+#include "step_printer.h"
 
 #include "infer/prompt.h"
 
@@ -60,8 +60,8 @@ void run_single(const Run & run, const PromptInput & prompt, const GenerateOptio
             return true;
         };
     }
-    StepWatch    steps(run.terminal);
-    ThoughtAside thoughts(run.terminal);
+    StepPrinter      steps(run.terminal);
+    ReasoningPrinter thoughts(run.terminal);
     const Answer answer = run.session.generate(run.tokens(prompt), generate, thoughts.before(steps.before(on_token)),
                                                run.watch ? steps.callback() : StepCallback(),
                                                run.json ? ReasoningCallback() : thoughts.callback());
@@ -103,8 +103,8 @@ void print_failure(const Run & run, const PromptInput & prompt, const Error & er
 size_t run_group(const Run & run, const std::vector<PromptInput> & prompts, size_t first, size_t last,
                  const std::vector<int> & steps, const GenerateOptions & generate) {
     const PromptInput & head = prompts[first];
-    if (last - first == 1 && head.wrong) {
-        print_failure(run, head, *head.wrong);
+    if (last - first == 1 && head.parse_error) {
+        print_failure(run, head, *head.parse_error);
         return 1;
     }
     try {
@@ -114,7 +114,7 @@ size_t run_group(const Run & run, const std::vector<PromptInput> & prompts, size
             return 0;
         }
         std::vector<std::vector<int32_t>> tokens;
-        for (size_t i = first; i < last && !prompts[i].wrong; ++i) {
+        for (size_t i = first; i < last && !prompts[i].parse_error; ++i) {
             tokens.push_back(run.tokens(prompts[i]));
         }
         if (tokens.size() == last - first) {
@@ -171,10 +171,10 @@ int run_batch(const Run & run, PromptSource & source, const std::vector<int> & s
 
 int cmd_run(const Options & options, Terminal & terminal) {
     options.required("model");
-    const PromptChoice choice = prompt_choice(options);
-    PromptSource       source(options, terminal);
-    const bool         batch = options.given("batch");
-    std::vector<int>   steps = options.steps("latent-steps");
+    const PromptOptions choice = prompt_choice(options);
+    PromptSource        source(options, terminal);
+    const bool          batch = options.given("batch");
+    std::vector<int>    steps = options.steps("latent-steps");
     std::sort(steps.begin(), steps.end());
     steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
     GenerateOptions generate = generate_options(options, steps.size() == 1 ? steps[0] : -1);
@@ -191,12 +191,12 @@ int cmd_run(const Options & options, Terminal & terminal) {
 
     const std::shared_ptr<const Engine> engine  = load_engine(options, terminal);
     const int                           deepest = steps.empty() ? -1 : steps.back();
-    check_way(*engine, generate.method, deepest, options.flag("insist"));
+    check_method_supported(*engine, generate.method, deepest, options.flag("ignore-mismatch"));
     files.check(*engine);
     PromptWriter writer    = prompt_writer(*engine, choice, terminal);
     const size_t n_streams = batch && steps.size() <= 1 ? std::min(group_size, source.total().value_or(group_size)) : 1;
     Session      session(engine, session_options(options, static_cast<int>(n_streams)));
-    const InterruptWatch watch = watch_session(session);
+    const CancelOnInterrupt watch = cancel_on_interrupt(session);
     if (writer.chat() != nullptr) {
         generate.reasoning = writer.chat()->reasoning_start();
     }

@@ -1,6 +1,6 @@
 // penelope serve: answers over HTTP until Ctrl-C.
-#include "box_model.h"
 #include "commands.h"
+#include "demo_model.h"
 #include "interrupt.h"
 #include "model_setup.h"
 #include "output.h"
@@ -43,7 +43,7 @@ ServerOptions server_options(const Options & options) {
     server.listen.key                  = options.text("key");
     server.listen.n_connections        = static_cast<int>(options.integer("connections"));
     server.listen.limits.request_bytes = static_cast<size_t>(options.integer("max-body")) << 10;
-    server.listen.limits.request       = std::chrono::seconds(options.integer("request-time"));
+    server.listen.limits.request       = std::chrono::seconds(options.integer("request-timeout"));
     if (server.listen.cert.empty() != server.listen.key.empty()) {
         throw UsageError("--cert, --key: TLS needs both", "give the certificate and its private key as PEM files");
     }
@@ -72,26 +72,26 @@ ServerOptions server_options(const Options & options) {
     if (options.given("latent-steps")) {
         service.defaults.n_steps = static_cast<int>(options.integer("latent-steps"));
     }
-    service.chat_template = options.text("chat-template");
-    service.thinking      = thinking_option(options);
-    service.seed_given    = options.given("seed");
-    service.insist        = options.flag("insist");
+    service.chat_template   = options.text("chat-template");
+    service.thinking        = thinking_option(options);
+    service.seed_given      = options.given("seed");
+    service.ignore_mismatch = options.flag("ignore-mismatch");
 
-    server.worker.worker.session = session_options(options, static_cast<int>(options.integer("slots")));
-    server.worker.worker.loose   = options.flag("loose");
-    server.worker.n_queue        = static_cast<int>(options.integer("queue"));
+    server.worker.worker.session             = session_options(options, static_cast<int>(options.integer("slots")));
+    server.worker.worker.no_batch_invariance = options.flag("no-batch-invariance");
+    server.worker.n_queue                    = static_cast<int>(options.integer("queue"));
     return server;
 }
 
-Options with_box_model(Options options) {
+Options with_demo_model(Options options) {
     if (options.given("sidecar")) {
         options.required("model"); // throws: it belongs to a backbone
     }
-    const BoxModel box = find_box_model();
+    const DemoModel demo = find_demo_model();
     for (const OptionRow * row : command_options("serve")) {
         const std::string name = row->name;
         if (name == "model" || name == "sidecar") {
-            options.set(*row, { name == "model" ? box.base : box.sidecar }, OptionSource::flag, "");
+            options.set(*row, { name == "model" ? demo.base : demo.sidecar }, OptionSource::flag, "");
         }
     }
     return options;
@@ -99,13 +99,13 @@ Options with_box_model(Options options) {
 
 // The first press lets running answers finish, a second one stops them.
 void serve_until_interrupted(Server & server, Terminal & terminal) {
-    constexpr std::chrono::milliseconds turn(100);
+    constexpr std::chrono::milliseconds poll_interval(100);
     while (interrupt_count() == 0) {
-        std::this_thread::sleep_for(turn);
+        std::this_thread::sleep_for(poll_interval);
     }
     server.close();
     terminal.note("finishing the answers that are running; Ctrl-C again stops them");
-    while (interrupt_count() < 2 && !server.wait_idle(turn)) {
+    while (interrupt_count() < 2 && !server.wait_idle(poll_interval)) {
     }
 }
 
@@ -115,11 +115,11 @@ int cmd_serve(const Options & options, Terminal & terminal) {
     const ServerOptions server_setup = server_options(options);
     check_sampling(server_setup.service.defaults.sampling);
     const std::shared_ptr<const Engine> engine =
-        load_engine(options.given("model") ? options : with_box_model(options), terminal);
-    check_way(*engine, "", server_setup.service.defaults.n_steps, options.flag("insist"));
+        load_engine(options.given("model") ? options : with_demo_model(options), terminal);
+    check_method_supported(*engine, "", server_setup.service.defaults.n_steps, options.flag("ignore-mismatch"));
 
-    Server              server(engine, server_setup);
-    const InterruptHold hold(InterruptHold::all_signals);
+    Server                  server(engine, server_setup);
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
     server.start();
     if (options.flag("json")) {
         terminal.line(dump_json(OrderedJson{ { "status", "ok" },

@@ -110,7 +110,7 @@ const std::vector<Command> & command_table() {
           cmd_train },
         { "eval", "Score a model on the questions of a task",
           "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
-          "-m BASE --seed-runs A,B,C --data FILE [-K N]\n"
+          "-m BASE --sidecars A,B,C --data FILE [-K N]\n"
           "--compare A.jsonl B.jsonl [-K N]",
           "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. "
           "Latency "
@@ -132,7 +132,7 @@ const std::vector<Command> & command_table() {
           "other\n"
           "seeds: the table gives their mean and standard deviation.\n",
           "penelope report runs/cot runs/latent -o report\n"
-          "penelope eval -m base.gguf --seed-runs a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > "
+          "penelope eval -m base.gguf --sidecars a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > "
           "penelope.json\n"
           "penelope report \"Visible CoT=cot.json\" Penelope=penelope.json -o report\n",
           cmd_report },

@@ -72,7 +72,7 @@ void Conversation::clear() {
     turns_.clear();
 }
 
-size_t Conversation::n_left() const {
+size_t Conversation::n_dropped_turns() const {
     return turns_.empty() ? 0 : turns_.back().first;
 }
 

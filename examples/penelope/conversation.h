@@ -29,8 +29,8 @@ class Conversation {
     const std::vector<int32_t> & prompt() const { return turns_.back().prompt; }
 
     size_t      n_messages() const;
-    size_t      n_left() const;     // turns the model no longer sees
-    std::string transcript() const; // JSON Lines: {"role", "content"}, answers with K and the time they took
+    size_t      n_dropped_turns() const; // turns the model no longer sees
+    std::string transcript() const;      // JSON Lines: {"role", "content"}, answers with K and the time they took
 
   private:
     struct Turn {

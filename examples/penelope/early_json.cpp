@@ -28,7 +28,7 @@ std::optional<std::string> environment(const char * name) {
     return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
 }
 
-std::optional<bool> wish_of_config(const std::string & path) {
+std::optional<bool> json_in_config(const std::string & path) {
     try {
         for (const ConfigEntry & entry : read_config_file(path)) {
             if (entry.key == "json" && entry.values.size() == 1) {
@@ -43,7 +43,7 @@ std::optional<bool> wish_of_config(const std::string & path) {
 
 } // namespace
 
-bool asks_for_json(const std::vector<std::string> & args) {
+bool wants_json(const std::vector<std::string> & args) {
     if (const auto flag = last_value(args, "--json", false)) {
         return parse_flag(*flag).value_or(true);
     }
@@ -52,7 +52,7 @@ bool asks_for_json(const std::vector<std::string> & args) {
     }
     auto config = last_value(args, "--config", true);
     config      = config ? config : environment("PENELOPE_CONFIG");
-    return config && wish_of_config(*config).value_or(false);
+    return config && json_in_config(*config).value_or(false);
 }
 
 } // namespace penelope

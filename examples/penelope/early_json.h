@@ -7,6 +7,6 @@
 namespace penelope {
 
 // True when --json is asked for by a flag, the environment or a config file, however wrong everything else is.
-bool asks_for_json(const std::vector<std::string> & args);
+bool wants_json(const std::vector<std::string> & args);
 
 } // namespace penelope

@@ -37,7 +37,7 @@ double rounded(double value, double unit) {
 // "auto (3.2)": and the steps it took, in the mean.
 std::string auto_text(const Score & s) {
     char text[32];
-    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_taken);
+    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_steps_taken);
     return text;
 }
 
@@ -60,11 +60,11 @@ std::string depth_text(const Evaluation & run, const Score & s) {
 }
 
 // Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
-std::string cut_line(const std::string & who, const Evaluation & run, const Score & s) {
-    if (s.cut == 0) {
+std::string truncation_note(const std::string & who, const Evaluation & run, const Score & s) {
+    if (s.truncated == 0) {
         return "";
     }
-    return who + depth_text(run, s) + ": " + percent(s.cut) +
+    return who + depth_text(run, s) + ": " + percent(s.truncated) +
            " of the answers had no room to end and were scored as they were; -n or -c give more";
 }
 
@@ -77,7 +77,7 @@ std::string chance_line(const std::vector<ChanceLevel> & levels) {
 }
 
 // Mean and spread over the runs, each at the K its file names; null when that was not among those scored.
-OrderedJson spread_json(const std::vector<Evaluation> & runs) {
+OrderedJson mean_std_json(const std::vector<Evaluation> & runs) {
     std::vector<double> ems;
     for (const Evaluation & run : runs) {
         const Score * chosen = find_chosen_score(run);
@@ -86,7 +86,7 @@ OrderedJson spread_json(const std::vector<Evaluation> & runs) {
         }
         ems.push_back(chosen->em);
     }
-    const Spread s = spread(ems);
+    const MeanStd s = mean_std(ems);
     return { { "runs", runs.size() }, { "em_mean", s.mean }, { "em_sd", s.sd } };
 }
 
@@ -98,11 +98,11 @@ void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::str
         for (size_t i = 0; i < runs.size(); i++) {
             OrderedJson object = evaluation_json(runs[i]);
             object["model"]    = names[i];
-            if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
-                object["over_guess"] = difference_json(*d);
+            if (const auto d = difference_to_chance(runs[i], find_task(runs[i].task))) {
+                object["over_chance"] = difference_json(*d);
             }
             if (runs.size() > 1) {
-                object["all_runs"] = spread_json(runs);
+                object["all_runs"] = mean_std_json(runs);
             }
             terminal.line(dump_json(object));
         }
@@ -113,14 +113,14 @@ void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::str
     for (size_t i = 0; i < runs.size(); i++) {
         for (const Score & s : runs[i].scores) {
             table.push_back(table_row(names[i], runs[i], s));
-            notes.push_back(cut_line(names[i], runs[i], s));
+            notes.push_back(truncation_note(names[i], runs[i], s));
         }
     }
     terminal.write(format_table(table, TableFormat::markdown));
     terminal.line("");
     terminal.line(chance_line(runs.front().chance));
     for (size_t i = 0; i < runs.size(); i++) {
-        if (const auto d = difference_to_guess(runs[i], find_task(runs[i].task))) {
+        if (const auto d = difference_to_chance(runs[i], find_task(runs[i].task))) {
             terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
                           " minus the first of these: " + difference_text(*d));
         }
@@ -131,7 +131,7 @@ void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::str
         }
     }
     if (runs.size() > 1) {
-        const OrderedJson all = spread_json(runs);
+        const OrderedJson all = mean_std_json(runs);
         terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
                       (all.is_null() ? "not all of these K were scored"
                                      : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
@@ -142,19 +142,20 @@ int print_interrupted(std::vector<Evaluation> runs, const std::vector<std::strin
                       const Options & options, Terminal & terminal) {
     const Evaluation  last     = runs.back();
     const size_t      n_scored = last.scores.empty() ? 0 : last.scores.front().n;
-    const std::string kept = (file.empty() ? "--predictions FILE keeps their answers" : file + " holds their answers") +
-                             (last.n_left == 0 ? std::string("; not all that should be were timed")
-                                               : "; short questions come first, so that the scores are not of all");
+    const std::string kept =
+        (file.empty() ? "--predictions FILE keeps their answers" : file + " holds their answers") +
+        (last.n_unanswered == 0 ? std::string("; not all that should be were timed")
+                                : "; short questions come first, so that the scores are not of all");
     const Error error(ErrorKind::cancelled,
                       "evaluation: interrupted after " + std::to_string(n_scored) + " of " +
-                          std::to_string(n_scored + last.n_left) + " questions" +
+                          std::to_string(n_scored + last.n_unanswered) + " questions" +
                           (runs.size() > 1 ? " of run " + std::to_string(runs.size()) : ""),
                       n_scored == 0 ? "" : kept);
     if (options.flag("json")) {
         runs.pop_back();
         print_runs(runs, names, options, terminal);
-        OrderedJson object = error_json(error);
-        object["n_left"]   = last.n_left;
+        OrderedJson object     = error_json(error);
+        object["n_unanswered"] = last.n_unanswered;
         if (n_scored > 0) {
             object["partial"] = evaluation_json(last);
             object["partial"].erase("status");

@@ -17,7 +17,7 @@ std::string spelling(const OptionRow & row) {
         return std::string(row.value) + (row.repeats ? "..." : "");
     }
     std::string shorts;
-    for (const std::string & other : other_spellings(row)) {
+    for (const std::string & other : aliases_of(row)) {
         if (other.compare(0, 2, "--") != 0) {
             shorts += other + ", ";
         }

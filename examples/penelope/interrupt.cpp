@@ -17,11 +17,11 @@ using StopFunction = void (*)(void *);
 // A signal handler has no other way to reach the state of the program.
 std::atomic<StopFunction>        stop_function{ nullptr };
 std::atomic<void *>              stop_object{ nullptr };
-std::atomic<int>                 presses{ 0 };
-std::atomic<int>                 n_holds{ 0 };
-std::atomic<int>                 n_holds_of_all{ 0 };
+std::atomic<int>                 n_interrupts{ 0 };
+std::atomic<int>                 n_deferrals{ 0 };
+std::atomic<int>                 n_deferrals_of_all{ 0 };
 std::atomic<int>                 other_signal{ 0 };
-std::atomic<const std::string *> last_words{ nullptr };
+std::atomic<const std::string *> exit_message{ nullptr };
 
 static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
@@ -33,7 +33,7 @@ static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>
     const ssize_t ignored = remove_temporary_files() ? ::write(STDERR_FILENO, removed, sizeof removed - 1)
                                                      : ::write(STDERR_FILENO, plain, sizeof plain - 1);
     (void) ignored;
-    if (const std::string * line = last_words.load()) {
+    if (const std::string * line = exit_message.load()) {
         const ssize_t unheard = ::write(STDOUT_FILENO, line->data(), line->size());
         (void) unheard;
     }
@@ -41,13 +41,13 @@ static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>
 }
 
 void on_interrupt(int) {
-    const int          n    = presses.fetch_add(1) + 1;
+    const int          n    = n_interrupts.fetch_add(1) + 1;
     const StopFunction stop = stop_function.load();
     if (stop != nullptr && n == 1) {
         stop(stop_object.load());
         return;
     }
-    if (stop == nullptr && n_holds.load() > 0 && n <= 2) {
+    if (stop == nullptr && n_deferrals.load() > 0 && n <= 2) {
         return;
     }
     end_process(128 + SIGINT);
@@ -55,8 +55,8 @@ void on_interrupt(int) {
 
 void on_terminate(int signal_number) {
     int none = 0;
-    if (n_holds_of_all.load() > 0 && other_signal.compare_exchange_strong(none, signal_number)) {
-        presses.fetch_add(1);
+    if (n_deferrals_of_all.load() > 0 && other_signal.compare_exchange_strong(none, signal_number)) {
+        n_interrupts.fetch_add(1);
         return;
     }
     end_process(128 + signal_number);
@@ -92,37 +92,37 @@ void install_interrupt_handler() {
     sigaction(SIGXFSZ, &action, nullptr);
 }
 
-void say_when_interrupted(const std::string & line) {
+void set_exit_message(const std::string & line) {
     static auto & said = *new std::list<std::string>; // all of them stay, as long as a signal may come
-    last_words.store(nullptr);
+    exit_message.store(nullptr);
     if (!line.empty()) {
         said.push_back(line);
-        last_words.store(&said.back());
+        exit_message.store(&said.back());
     }
 }
 
-InterruptWatch::InterruptWatch(void (*stop)(void * object), void * object) {
+CancelOnInterrupt::CancelOnInterrupt(void (*stop)(void * object), void * object) {
     stop_object.store(object);
     stop_function.store(stop);
 }
 
-InterruptWatch::~InterruptWatch() {
+CancelOnInterrupt::~CancelOnInterrupt() {
     stop_function.store(nullptr);
     stop_object.store(nullptr);
 }
 
-InterruptHold::InterruptHold(Signals signals) : signals_(signals) {
-    n_holds.fetch_add(1);
-    n_holds_of_all.fetch_add(signals == all_signals);
+InterruptDeferral::InterruptDeferral(Signals signals) : signals_(signals) {
+    n_deferrals.fetch_add(1);
+    n_deferrals_of_all.fetch_add(signals == all_signals);
 }
 
-InterruptHold::~InterruptHold() {
-    n_holds.fetch_sub(1);
-    n_holds_of_all.fetch_sub(signals_ == all_signals);
+InterruptDeferral::~InterruptDeferral() {
+    n_deferrals.fetch_sub(1);
+    n_deferrals_of_all.fetch_sub(signals_ == all_signals);
 }
 
 int interrupt_count() {
-    return presses.load();
+    return n_interrupts.load();
 }
 
 int interrupted_exit_code() {
@@ -131,7 +131,7 @@ int interrupted_exit_code() {
 }
 
 void reset_interrupts() {
-    presses.store(0);
+    n_interrupts.store(0);
 }
 
 } // namespace penelope

@@ -12,28 +12,28 @@ namespace penelope {
 void install_interrupt_handler();
 
 // What a process that a signal ends prints on stdout last, a whole line; "" for nothing.
-void say_when_interrupted(const std::string & line);
+void set_exit_message(const std::string & line);
 
 // While it lives, the first Ctrl-C calls stop(object) instead of ending the process. stop is called in a signal
 // handler.
-class InterruptWatch {
+class CancelOnInterrupt {
   public:
-    InterruptWatch(void (*stop)(void * object), void * object);
-    ~InterruptWatch();
-    InterruptWatch(const InterruptWatch &)             = delete;
-    InterruptWatch & operator=(const InterruptWatch &) = delete;
+    CancelOnInterrupt(void (*stop)(void * object), void * object);
+    ~CancelOnInterrupt();
+    CancelOnInterrupt(const CancelOnInterrupt &)             = delete;
+    CancelOnInterrupt & operator=(const CancelOnInterrupt &) = delete;
 };
 
 // While one lives and nothing is watched, the first two presses are only counted: the holder looks at
 // interrupt_count(). One of all signals counts the first SIGTERM or SIGHUP as such a press.
-class InterruptHold {
+class InterruptDeferral {
   public:
     enum Signals { ctrl_c, all_signals };
 
-    explicit InterruptHold(Signals signals = ctrl_c);
-    ~InterruptHold();
-    InterruptHold(const InterruptHold &)             = delete;
-    InterruptHold & operator=(const InterruptHold &) = delete;
+    explicit InterruptDeferral(Signals signals = ctrl_c);
+    ~InterruptDeferral();
+    InterruptDeferral(const InterruptDeferral &)             = delete;
+    InterruptDeferral & operator=(const InterruptDeferral &) = delete;
 
   private:
     const Signals signals_;

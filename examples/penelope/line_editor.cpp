@@ -74,10 +74,10 @@ struct LineEditor::Impl {
     std::string              prompt;
     std::vector<std::string> completions;
     bool                     on_terminal;
-    bool                     brackets    = true;  // the terminal can be told to bracket what is pasted
-    bool                     interrupted = false; // by Ctrl-C while waiting for a key
-    bool                     had_text    = false; // at that moment
-    int                      presses     = 0;     // of Ctrl-C before this line
+    bool                     brackets     = true;  // the terminal can be told to bracket what is pasted
+    bool                     interrupted  = false; // by Ctrl-C while waiting for a key
+    bool                     had_text     = false; // at that moment
+    int                      n_interrupts = 0;     // of Ctrl-C before this line
     ChatHistory              earlier{ "" };
 
     std::FILE *                                      out = stdout;
@@ -101,8 +101,8 @@ struct LineEditor::Impl {
             sigaddset(&signals, one);
         }
         pthread_sigmask(SIG_BLOCK, &signals, &before);
-        bool pressed = interrupt_count() != presses;
-        for (bool ready = false; !ready && !pressed; pressed = interrupt_count() != presses) {
+        bool pressed = interrupt_count() != n_interrupts;
+        for (bool ready = false; !ready && !pressed; pressed = interrupt_count() != n_interrupts) {
             if (stop_asked || was_stopped) {
                 give_terminal_back();
             }
@@ -290,8 +290,8 @@ ReadStatus LineEditor::read_line(std::string & line) {
     }
 
     const JobControl job_control;
-    impl_->interrupted = false;
-    impl_->presses     = interrupt_count();
+    impl_->interrupted  = false;
+    impl_->n_interrupts = interrupt_count();
     el_resize(impl_->edit.get());
     // Before the prompt is shown: a Ctrl-D that comes while the terminal still collects whole lines would be lost.
     el_set(impl_->edit.get(), EL_PREP_TERM, 1);

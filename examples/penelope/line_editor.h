@@ -26,7 +26,7 @@ class LineEditor {
                ChatHistory history);
     ~LineEditor();
 
-    // On a terminal the caller holds an InterruptHold. Ctrl-C on a line with text only discards the text. The message
+    // On a terminal the caller holds an InterruptDeferral. Ctrl-C on a line with text only discards the text. The message
     // has no newline at its end.
     ReadStatus read(std::string & message);
 

@@ -110,8 +110,7 @@ bool json_errors = false; // --json was given
 
 void set_json_errors(bool json) {
     json_errors = json;
-    say_when_interrupted(json ? dump_json(error_json(Error(ErrorKind::cancelled, "interrupted: by a signal"))) + "\n"
-                              : "");
+    set_exit_message(json ? dump_json(error_json(Error(ErrorKind::cancelled, "interrupted: by a signal"))) + "\n" : "");
 }
 
 // The end of the process, in the words of any other error. Nothing that may wait for the device is called.
@@ -142,7 +141,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
     }
     terminal.configure(options);
     set_json_errors(json);
-    end_lost_devices_by(end_without_device);
+    set_fatal_error_handler(end_without_device);
     if (options.given("rpc")) {
         add_rpc_servers(split(options.text("rpc"), ','));
     }
@@ -171,7 +170,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
 
 int report(const Error & error, bool json, Terminal & terminal) {
     terminal.progress("");
-    say_when_interrupted(""); // this error is the last word
+    set_exit_message(""); // this error is the last word
     if (json) {
         try {
             terminal.line(dump_json(error_json(error)));
@@ -196,10 +195,10 @@ void open_standard_streams() {
 
 int run_program(const std::vector<std::string> & args) {
     open_standard_streams();
-    give_back_large_blocks();
+    set_mmap_threshold();
     Terminal terminal;
     install_interrupt_handler();
-    bool json = asks_for_json(args); // known before parsing, which may be what fails
+    bool json = wants_json(args); // known before parsing, which may be what fails
     set_json_errors(json);
     try {
         return dispatch(args, terminal, json);

@@ -78,7 +78,7 @@ std::string option_words(const Command & command) {
     for (const OptionRow * row : command_options(command.name)) {
         if (row->kind != OptionKind::argument) {
             words.push_back(std::string("--") + row->name);
-            for (const std::string & other : other_spellings(*row)) {
+            for (const std::string & other : aliases_of(*row)) {
                 words.push_back(other);
             }
         }

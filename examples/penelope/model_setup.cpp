@@ -3,9 +3,9 @@
 #include "base/format.h"
 #include "constraint.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
 #include "method/method.h"
 #include "model/load.h"
+#include "sidecar/sidecar.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -83,11 +83,11 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
 }
 
 std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & options, Terminal & terminal) {
-    load.base   = options.required("model");
-    load.device = options.text("device");
-    load.split  = wanted_split(options);
-    load.insist = options.flag("insist");
-    load.maps   = !options.flag("no-mmap");
+    load.base            = options.required("model");
+    load.device          = options.text("device");
+    load.split           = wanted_split(options);
+    load.ignore_mismatch = options.flag("ignore-mismatch");
+    load.use_mmap        = !options.flag("no-mmap");
     for (const std::string & value : options.list("lora")) {
         add_loras(value, load.loras);
     }
@@ -97,7 +97,7 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
                                        "loading " + std::filesystem::path(load.base).filename().string() + " ...");
         engine = Engine::load(load);
     }
-    if (!load.loras.empty() && engine->wording() == nullptr) {
+    if (!load.loras.empty() && engine->prompt_format() == nullptr) {
         terminal.warning("--lora " + load.loras.front().path +
                          ": does not say how its model is asked; the prompt goes to it as it is");
     }
@@ -152,7 +152,7 @@ std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & te
     return load_with(load, options, terminal);
 }
 
-void check_way(const Engine & engine, const std::string & method, int n_steps, bool insist) {
+void check_method_supported(const Engine & engine, const std::string & method, int n_steps, bool ignore_mismatch) {
     if (engine.sidecar() == nullptr && (n_steps > 0 || !method.empty())) {
         throw Error(ErrorKind::usage,
                     n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
@@ -164,19 +164,19 @@ void check_way(const Engine & engine, const std::string & method, int n_steps, b
     if (n_steps == kAutoSteps && engine.sidecar() == nullptr) {
         throw Error(ErrorKind::usage, "-K auto: latent steps need a sidecar", "give one with --sidecar FILE");
     }
-    if (!method.empty() && !engine.sidecar()->visible_steps.value_or(false) && !insist) {
+    if (!method.empty() && !engine.sidecar()->visible_steps.value_or(false) && !ignore_mismatch) {
         throw Error(ErrorKind::usage,
                     "--" + method + ": the LoRA of this sidecar does not write visible steps by itself",
-                    "use the LoRA it was started from with --lora; --insist runs it as it is");
+                    "use the LoRA it was started from with --lora; --ignore-mismatch runs it as it is");
     }
     if (n_steps >= 0) {
         check_steps(engine.method(method), n_steps);
     }
 }
 
-PromptChoice prompt_choice(const Options & options) {
-    const PromptChoice choice{ options.text("chat-template"), options.flag("raw"), options.text("system"),
-                               thinking_option(options) };
+PromptOptions prompt_choice(const Options & options) {
+    const PromptOptions choice{ options.text("chat-template"), options.flag("raw"), options.text("system"),
+                                thinking_option(options) };
     if (choice.raw && choice.chat_template != "auto" && choice.chat_template != "none") {
         throw UsageError("--raw and --chat-template " + choice.chat_template + ": contradict each other",
                          "give one of them");
@@ -188,7 +188,7 @@ PromptChoice prompt_choice(const Options & options) {
     return choice;
 }
 
-PromptWriter prompt_writer(const Engine & engine, const PromptChoice & choice, Terminal & terminal) {
+PromptWriter prompt_writer(const Engine & engine, const PromptOptions & choice, Terminal & terminal) {
     PromptWriter writer(engine, choice);
     if (writer.no_template() && !engine.tokenizer().chat_template().empty()) {
         terminal.warning(writer.no_template()->message() + "; the prompt goes to the model as it is (" +
@@ -199,8 +199,8 @@ PromptWriter prompt_writer(const Engine & engine, const PromptChoice & choice, T
     return writer;
 }
 
-InterruptWatch watch_session(Session & session) {
-    return InterruptWatch([](void * object) { static_cast<Session *>(object)->cancel(); }, &session);
+CancelOnInterrupt cancel_on_interrupt(Session & session) {
+    return CancelOnInterrupt([](void * object) { static_cast<Session *>(object)->cancel(); }, &session);
 }
 
 SessionOptions session_options(const Options & options, int n_streams) {
@@ -251,8 +251,8 @@ Thinking thinking_option(const Options & options) {
 }
 
 void expect_reasoning(const ChatTemplate & chat, size_t n_prompt, GenerateOptions & generate) {
-    generate.reasoning = chat.reasoning_start();
-    generate.n_lasting = chat.rewrites_answer(true) ? static_cast<int>(n_prompt) - chat.n_generation_prompt() : 0;
+    generate.reasoning       = chat.reasoning_start();
+    generate.n_stable_prefix = chat.rewrites_answer(true) ? static_cast<int>(n_prompt) - chat.n_generation_prompt() : 0;
 }
 
 } // namespace penelope

@@ -23,15 +23,15 @@ std::string wanted_split(const Options & options);
 
 // Throws Error(usage) when the model cannot answer in this way ("cot", "" for its own) or not in so many latent steps; -1:
 // as many as it takes by default. insist: visible steps of a sidecar whose LoRA was not found to write them.
-void check_way(const Engine & engine, const std::string & method, int n_steps, bool insist);
+void check_method_supported(const Engine & engine, const std::string & method, int n_steps, bool ignore_mismatch);
 
 // --chat-template, --raw, --system and --reasoning. Throws UsageError where they contradict each other.
-PromptChoice prompt_choice(const Options & options);
+PromptOptions prompt_choice(const Options & options);
 // Says on stderr what the choice comes to, and warns of an instruct model whose template is not understood.
-PromptWriter prompt_writer(const Engine & engine, const PromptChoice & choice, Terminal & terminal);
+PromptWriter prompt_writer(const Engine & engine, const PromptOptions & choice, Terminal & terminal);
 
 // While the result lives, Ctrl-C cancels what the session generates.
-InterruptWatch watch_session(Session & session);
+CancelOnInterrupt cancel_on_interrupt(Session & session);
 
 // The names are those of the option table.
 ggml_type       parse_kv_type(const std::string & name);

@@ -94,7 +94,7 @@ std::vector<OptionRow> make_table() {
           "Penelope, Coconut or CODI sidecar trained for this backbone" },
         { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval serve",
           "LoRA adapter, with its scale (default 1); may be repeated", true },
-        { "insist", "", flag, "", "", "", g_model, "run chat bench eval serve",
+        { "ignore-mismatch", "", flag, "", "", "", g_model, "run chat bench eval serve",
           "run what the files speak against: a sidecar on changed weights, --cot where it was not trained for" },
         { "ctx-size", "-c", integer, "N", "0", "0..", g_model, "run chat eval serve",
           "rows of context; 0: the smaller of 4096 and the model's own" },
@@ -174,7 +174,7 @@ std::vector<OptionRow> make_table() {
         { "port", "", integer, "N", "8080", "0..65535", g_serving, "serve", "port; 0: any that is free" },
         { "slots", "-np --parallel", integer, "N", "4", "1..256", g_serving, "serve", "answers written side by side; each has a context of its own" },
         { "queue", "", integer, "N", "64", "1..65536", g_serving, "serve", "answers that may wait for a slot; beyond it 503" },
-        { "loose", "", flag, "", "", "", g_serving, "serve", "let the last digits depend on what else runs: chats keep written answers, some types go faster" },
+        { "no-batch-invariance", "", flag, "", "", "", g_serving, "serve", "let the last digits depend on what else runs: chats keep written answers, some types go faster" },
         { "api-key", "", text, "KEY,...", "", "", g_serving, "serve", "keys that open the service; without one it is open", true },
         { "api-key-file", "", text, "FILE", "", "", g_serving, "serve", "keys, one a line" },
         { "cert", "--ssl-cert-file", text, "FILE.pem", "", "", g_serving, "serve", "certificate chain, for TLS" },
@@ -182,7 +182,7 @@ std::vector<OptionRow> make_table() {
         { "cors-origin", "", text, "ORIGIN", "", "", g_serving, "serve", "web pages of this origin may ask, * for all; may be repeated (default: none)", true },
         { "connections", "", integer, "N", "64", "1..4096", g_serving, "serve", "open connections at most; beyond it 503" },
         { "max-body", "", integer, "KIB", "1024", "1..1048576", g_serving, "serve", "largest request in KiB; beyond it 413" },
-        { "request-time", "", integer, "SECONDS", "20", "1..3600", g_serving, "serve", "longest time for a request to arrive whole; slower clients are dropped" },
+        { "request-timeout", "", integer, "SECONDS", "20", "1..3600", g_serving, "serve", "longest time for a request to arrive whole; slower clients are dropped" },
         { "timeout", "", integer, "SECONDS", "600", "1..86400", g_serving, "serve", "longest time for an answer, waiting included; beyond it 504" },
 
         // Output of run.
@@ -254,16 +254,16 @@ std::vector<OptionRow> make_table() {
         { "match", "", choice, "HOW", "", "exact|number|choice", g_data, "eval",
           "generic task: compare whole answers (default), their first numbers, or which of the data's answers they begin with" },
         { "limit", "", integer, "N", "", "1..", g_data, "eval", "only the first N questions" },
-        { "seed-runs", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
+        { "sidecars", "", text, "FILE", "", "", g_model, "eval", "sidecars or LoRAs of several training runs, each scored; A,B,C or repeated", true },
         { "latent-steps", "-K", steps, "N", "", "0..", g_generation, "eval", "latent steps; 0-6 scores each in one pass; auto stops when the trajectory has settled (default: the sidecar's k_default)" },
         { "cot", "", flag, "", "", "", g_generation, "eval", "answer with visible steps, using only the sidecar's LoRA" },
         { "predict", "-n --n-predict", integer, "N", "-1", "-1..1048576", g_generation, "eval", "new tokens at most; -1: 32, and 256 with visible steps" },
-        { "batch", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
-        { "timed", "", integer, "N", "16", "0..1048576", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
-        { "swap-memory", "", flag, "", "", "", g_measuring, "eval",
+        { "batch-size", "", integer, "N", "8", "1..64", g_measuring, "eval", "questions side by side" },
+        { "latency-samples", "", integer, "N", "16", "0..1048576", g_measuring, "eval", "questions answered once more, alone, to measure the latency; 0: none" },
+        { "swap-latents", "", flag, "", "", "", g_measuring, "eval",
           "answer each question from the latent memory of another one: what is then still right owes nothing to the steps" },
         { "predictions", "", text, "FILE.jsonl", "", "", g_output, "eval", "write a line per question and K" },
-        { "choose-settled", "", text, "OUT.gguf", "", "", g_output, "eval",
+        { "calibrate-halting", "", text, "OUT.gguf", "", "", g_output, "eval",
           "choose the threshold of -K auto on these questions and write a copy of the sidecar that holds it" },
         { "compare", "", text, "FILE.jsonl", "", "", g_data, "eval", "the paired difference of this file of predictions and another; a.jsonl@K=0 takes its answers at that K", true },
 
@@ -272,7 +272,7 @@ std::vector<OptionRow> make_table() {
     };
     // clang-format on
     for (const SettingRow & row : setting_table()) {
-        table.push_back({ row.name, row.also, kind_of(row.kind), row.value, row.fallback, row.limits, row.group,
+        table.push_back({ row.name, row.aliases, kind_of(row.kind), row.value, row.fallback, row.limits, row.group,
                           "train", row.help });
     }
     // clang-format off
@@ -321,8 +321,8 @@ std::vector<const OptionRow *> command_options(std::string_view command) {
     return rows;
 }
 
-std::vector<std::string> other_spellings(const OptionRow & row) {
-    return words(row.also);
+std::vector<std::string> aliases_of(const OptionRow & row) {
+    return words(row.aliases);
 }
 
 std::string environment_name(const OptionRow & row) {

@@ -23,8 +23,8 @@ constexpr const char * option_groups_in_order[] = { "Arguments",  "Model",   "Pr
                                                     "Generation", "Serving", "Measuring", "Output", "General" };
 
 struct OptionRow {
-    const char * name; // long name without dashes: the flag, the config key and, as PENELOPE_<NAME>, the variable
-    const char * also; // other spellings with their dashes, separated by spaces: "-n --predict"
+    const char * name;    // long name without dashes: the flag, the config key and, as PENELOPE_<NAME>, the variable
+    const char * aliases; // other spellings with their dashes, separated by spaces: "-n --predict"
     OptionKind   kind;
     const char * value;    // stands for the value in help: "N"
     const char * fallback; // the default as text; "" when there is none or the text of `help` explains it
@@ -42,7 +42,7 @@ const std::vector<OptionRow> & option_table();
 // The rows of one command.
 std::vector<const OptionRow *> command_options(std::string_view command);
 
-std::vector<std::string> other_spellings(const OptionRow & row);
+std::vector<std::string> aliases_of(const OptionRow & row);
 std::string              environment_name(const OptionRow & row); // "PENELOPE_TOP_K"
 
 // Advice on flags other programs have and this one has under another name; "" when there is none. flag: as typed.

@@ -30,7 +30,7 @@ const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const s
         if (row->kind == OptionKind::argument) {
             continue;
         }
-        const std::vector<std::string> others = other_spellings(*row);
+        const std::vector<std::string> others = aliases_of(*row);
         if (spelling == "--" + std::string(row->name) ||
             std::find(others.begin(), others.end(), spelling) != others.end()) {
             return row;
@@ -46,7 +46,7 @@ const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const s
     for (const OptionRow * row : rows) {
         if (row->kind != OptionKind::argument) {
             names.push_back("--" + std::string(row->name));
-            for (const std::string & other : other_spellings(*row)) {
+            for (const std::string & other : aliases_of(*row)) {
                 names.push_back(other);
             }
         }
@@ -121,7 +121,7 @@ std::string cli11_names(const OptionRow & row) {
         return row.name;
     }
     std::string names = "--" + std::string(row.name);
-    for (const std::string & other : other_spellings(row)) {
+    for (const std::string & other : aliases_of(row)) {
         if (other.size() == 2) {
             names += "," + other;
         }

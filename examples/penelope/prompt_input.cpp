@@ -90,7 +90,7 @@ PromptInput parse_line(const std::string & line, const std::string & origin, siz
         }
         input.text = text_of(object, origin);
     } catch (const Error & error) {
-        input.wrong.emplace(error);
+        input.parse_error.emplace(error);
     }
     return input;
 }
@@ -107,8 +107,8 @@ std::deque<PromptInput> read_batch(const std::string & path) {
         ++n_line;
         if (!is_blank(line)) {
             prompts.push_back(parse_line(line, line_origin(path, n_line), prompts.size()));
-            if (prompts.back().wrong) {
-                throw Error(*prompts.back().wrong);
+            if (prompts.back().parse_error) {
+                throw Error(*prompts.back().parse_error);
             }
         }
     }

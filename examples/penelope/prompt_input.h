@@ -15,7 +15,7 @@ namespace penelope {
 struct PromptInput {
     OrderedJson          id; // of a --batch line, else its number from 0; null for a single prompt
     std::string          text;
-    std::optional<Error> wrong; // of a line of standard input that is no question
+    std::optional<Error> parse_error; // of a line of standard input that is no question
 };
 
 // The prompts of a run in their order. Those of -p, -f, stdin and a --batch file are all there, and checked, at the start; those

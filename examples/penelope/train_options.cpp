@@ -40,9 +40,9 @@ TrainSettings read_train_settings(const Options & options) {
         throw UsageError("--updates and --epochs: both say how long to train", "give one of them");
     }
     const std::string method = options.required("method");
-    if (options.given("rates") && method != "cot" && options.text("rates").find(',') == std::string::npos) {
-        throw UsageError("--rates " + options.text("rates") + ": method " + method + " has two rates",
-                         "of LoRA or backbone and of the modules, e.g. --rates 2e-5,1e-4");
+    if (options.given("lr") && method != "cot" && options.text("lr").find(',') == std::string::npos) {
+        throw UsageError("--lr " + options.text("lr") + ": method " + method + " has two rates",
+                         "of LoRA or backbone and of the modules, e.g. --lr 2e-5,1e-4");
     }
     TrainSettings s = default_settings();
     for (const SettingRow & row : setting_table()) {
@@ -57,7 +57,7 @@ TrainSettings read_train_settings(const Options & options) {
     }
     s.out        = options.required("out");
     s.data       = options.required("data");
-    s.model.base = s.new_shape.empty() ? options.required("model") : RunFolder(s.out).base();
+    s.model.base = s.shape_path.empty() ? options.required("model") : RunFolder(s.out).base();
     return s;
 }
 

@@ -19,7 +19,7 @@ std::string with_digits(const char * format, double value) {
     return text;
 }
 
-std::string place_text(const UpdateReport & r) {
+std::string progress_text(const UpdateReport & r) {
     return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates);
 }
 
@@ -28,25 +28,26 @@ std::string losses_text(const UpdateReport & r) {
            (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss));
 }
 
-std::string pace_text(const UpdateReport & r) {
-    return "rates " + with_digits("%.2e", r.backbone_rate) + " " + with_digits("%.2e", r.module_rate) + " | norm " +
-           with_digits("%.3f", r.norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s";
+std::string throughput_text(const UpdateReport & r) {
+    return "rates " + with_digits("%.2e", r.backbone_lr) + " " + with_digits("%.2e", r.module_lr) + " | norm " +
+           with_digits("%.3f", r.grad_norm) + " | " + with_digits("%.0f", r.tokens_per_second) + " tok/s";
 }
 
 std::string update_line(const UpdateReport & r) {
-    return place_text(r) + " | " + stage_text(r.stage) + " | " + losses_text(r) + " | " + pace_text(r) + " | " +
-           format_duration(r.ms) + " | " + format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) + " left";
+    return progress_text(r) + " | " + stage_text(r.stage) + " | " + losses_text(r) + " | " + throughput_text(r) +
+           " | " + format_duration(r.ms) + " | " + format_bytes(r.peak_memory) + " | " + format_duration(r.ms_left) +
+           " left";
 }
 
 // The same for a terminal, where a narrow one cuts the end: what is looked at most stands first.
-std::string live_line(const UpdateReport & r, const std::optional<ScoreReport> & score) {
-    return place_text(r) + " | " + losses_text(r) +
+std::string live_line(const UpdateReport & r, const std::optional<ValidationReport> & score) {
+    return progress_text(r) + " | " + losses_text(r) +
            (score ? " | exact match " + with_digits("%.1f %%", 100 * score->exact) : "") + " | " +
-           format_duration(r.ms_left) + " left | " + stage_text(r.stage) + " | " + pace_text(r) + " | " +
+           format_duration(r.ms_left) + " left | " + stage_text(r.stage) + " | " + throughput_text(r) + " | " +
            format_bytes(r.peak_memory);
 }
 
-std::string score_line(const ScoreReport & r) {
+std::string validation_line(const ValidationReport & r) {
     return "update " + std::to_string(r.update) + " | " + stage_text(r.stage) + " | valid loss " +
            with_digits("%.4f", r.loss) + " | exact match " + with_digits("%.2f %%", 100 * r.exact) + " of " +
            std::to_string(r.n_examples) + (r.is_best ? " | best so far" : "");
@@ -63,9 +64,10 @@ void print_line(const std::string & line, Terminal & terminal) {
 OrderedJson plan_json(const TrainPlan & plan) {
     OrderedJson stages = OrderedJson::array();
     for (const Stage & stage : plan.stages) {
-        stages.push_back({ { "K", stage.n_steps },
-                           { "u", stage.n_latent == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_latent) },
-                           { "updates", stage.n_updates() } });
+        stages.push_back(
+            { { "K", stage.n_steps },
+              { "u", stage.n_skip_steps == kAnswerOnly ? OrderedJson("answer") : OrderedJson(stage.n_skip_steps) },
+              { "updates", stage.n_updates() } });
     }
     return {
         { "status", "ok" },
@@ -82,7 +84,7 @@ OrderedJson plan_json(const TrainPlan & plan) {
             { "longest", plan.n_longest } } },
         { "memory",
           { { "weights", plan.weight_bytes }, { "optimizer", plan.optimizer_bytes }, { "graph", plan.graph_bytes } } },
-        { "missing_operations", plan.missing_operations },
+        { "missing_operations", plan.unsupported_nodes },
         { "sample",
           { { "prompt", plan.sample_prompt },
             { "target", plan.sample_target },
@@ -112,8 +114,8 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
         text += " of " + format_bytes(*available) + " available";
     }
     text += "\ndevice\n  " + backend.device().name +
-            (plan.missing_operations.empty() ? ": runs every operation"
-                                             : ": cannot run " + join(plan.missing_operations, ", ")) +
+            (plan.unsupported_nodes.empty() ? ": runs every operation"
+                                            : ": cannot run " + join(plan.unsupported_nodes, ", ")) +
             "\n";
     text += "prompt of the first example\n" + plan.sample_prompt + (plan.sample_prompt.back() == '\n' ? "" : "\n") +
             "what it has to learn\n" + plan.sample_target;
@@ -124,7 +126,7 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
 
 TrainEvents shown_events(Terminal & terminal, int64_t log_every) {
     TrainEvents events;
-    const auto  last = std::make_shared<std::optional<ScoreReport>>();
+    const auto  last = std::make_shared<std::optional<ValidationReport>>();
     events.updated   = [&terminal, log_every, last](const UpdateReport & report) {
         const bool is_last = report.update == report.n_updates;
         if (terminal.err_is_tty() && !terminal.verbose() && !is_last) {
@@ -133,9 +135,9 @@ TrainEvents shown_events(Terminal & terminal, int64_t log_every) {
             print_line(update_line(report), terminal);
         }
     };
-    events.scored = [&terminal, last](const ScoreReport & report) {
+    events.validated = [&terminal, last](const ValidationReport & report) {
         *last = report;
-        print_line(score_line(report), terminal);
+        print_line(validation_line(report), terminal);
     };
     return events;
 }
@@ -154,7 +156,7 @@ void show_gradients(double loss, const std::string & path, const Options & optio
                       : path + ": loss " + with_digits("%.6f", loss));
 }
 
-void show_outcome(const TrainOutcome & outcome, const Options & options, Terminal & terminal) {
+void show_outcome(const TrainResult & outcome, const Options & options, Terminal & terminal) {
     if (options.flag("json")) {
         terminal.line(dump_json(OrderedJson{
             { "status", "ok" },

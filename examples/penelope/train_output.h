@@ -15,6 +15,6 @@ TrainEvents shown_events(Terminal & terminal, int64_t log_every);
 
 void show_plan(const TrainPlan & plan, const Backend & backend, const Options & options, Terminal & terminal);
 void show_gradients(double loss, const std::string & path, const Options & options, Terminal & terminal);
-void show_outcome(const TrainOutcome & outcome, const Options & options, Terminal & terminal);
+void show_outcome(const TrainResult & outcome, const Options & options, Terminal & terminal);
 
 } // namespace penelope

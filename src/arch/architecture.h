@@ -28,14 +28,14 @@ struct Architecture {
 
     std::unique_ptr<Layer> (*make_layer)(const ModelConfig & config, int il);
 
-    int         rope_mode      = 0; // GGML_ROPE_TYPE_*
-    bool        partial_rotary = false;
-    bool        scaled_rope    = false; // may have rope_freqs.weight, Llama 3's scaling
-    TensorValue norms          = TensorValue::same;
+    int            rope_mode      = 0; // GGML_ROPE_TYPE_*
+    bool           partial_rotary = false;
+    bool           scaled_rope    = false; // may have rope_freqs.weight, Llama 3's scaling
+    ValueTransform norms          = ValueTransform::same;
 
     // Beside "model.": prefixes the tensors of a checkpoint may have instead, and those of parts that are left out.
     std::vector<const char *> hf_prefixes = {};
-    std::vector<const char *> hf_left_out = {};
+    std::vector<const char *> hf_skipped  = {};
 
     // Keys beyond those every decoder has; any may be null. read_hf also refuses what the graph cannot express.
     void (*read_gguf)(const GgufReader & file, ModelConfig & config)                   = nullptr;

@@ -18,9 +18,10 @@ Node norm_heads(Graph & g, Node x, Node weight, int head_dim, float eps) {
 
 } // namespace
 
-Node keep(Graph & g, Node x, const Queries & queries) {
-    draw_for(g, queries.segments);
-    return queries.index ? gather_rows(g, x, queries.index) : slice_rows(g, x, queries.first, queries.count);
+Node select_output_rows(Graph & g, Node x, const OutputRows & output_rows) {
+    set_dropout_rows(g, output_rows.segments);
+    return output_rows.index ? gather_rows(g, x, output_rows.index)
+                             : slice_rows(g, x, output_rows.first, output_rows.count);
 }
 
 void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWeights & w, Node normed) {
@@ -28,7 +29,7 @@ void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWei
     Node k = norm_heads(g, linear(g, w.k, normed), w.k_norm, c.head_dim, c.rms_eps); // [n_embd_kv, n_rows]
     Node v = linear(g, w.v, normed);
     call.state.write(g, call.il, rope(g, k, call.rows.positions, c.head_dim, call.rope), v, call.rows);
-    if (call.keeps_no_row()) {
+    if (call.has_no_output_rows()) {
         g.mark_layer_application(v);
     }
 }
@@ -36,15 +37,16 @@ void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWei
 namespace {
 
 // q [head_dim * n_head, rows] with rotary positions -> the mix of values.
-Node attend_abreast(Graph & g, const LayerCall & call, const Abreast & abreast, Node q, const AttentionShape & shape) {
-    const int64_t n_features = q->ne[0], n = q->ne[1] / abreast.count;
-    const int64_t n_streams = abreast.row_of_stream->ne[0];
-    const Kv      seen      = call.state.read_all(g, call.il, abreast.n_kv);
-    Node          asked     = gather_rows(g, reshape_rows(g, q, n_features * abreast.count, n), abreast.row_of_stream);
-    Node mix = attention_abreast(g, ggml_reshape_3d(g.ctx(), asked, n_features, abreast.count, n_streams), seen.k,
-                                 seen.v, abreast.mask, shape);
-    mix      = reshape_rows(g, mix, n_features * abreast.count, n_streams);
-    return reshape_rows(g, gather_rows(g, mix, abreast.stream_of_row), n_features, q->ne[1]);
+Node attend_batched(Graph & g, const LayerCall & call, const BatchedAttention & batched, Node q,
+                    const AttentionShape & shape) {
+    const int64_t n_features = q->ne[0], n = q->ne[1] / batched.count;
+    const int64_t n_streams = batched.row_of_stream->ne[0];
+    const Kv      seen      = call.state.read_all(g, call.il, batched.n_kv);
+    Node          asked     = gather_rows(g, reshape_rows(g, q, n_features * batched.count, n), batched.row_of_stream);
+    Node mix = batched_attention(g, ggml_reshape_3d(g.ctx(), asked, n_features, batched.count, n_streams), seen.k,
+                                 seen.v, batched.mask, shape);
+    mix      = reshape_rows(g, mix, n_features * batched.count, n_streams);
+    return reshape_rows(g, gather_rows(g, mix, batched.stream_of_row), n_features, q->ne[1]);
 }
 
 } // namespace
@@ -52,21 +54,22 @@ Node attend_abreast(Graph & g, const LayerCall & call, const Abreast & abreast, 
 Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node q) {
     const ModelConfig &          c = call.config;
     const AttentionShape         shape{ c.head_dim, c.n_head, c.n_head_kv, 1.0f / std::sqrt(float(c.head_dim)) };
-    const std::vector<Segment> & segments  = call.queries ? call.queries->segments : call.rows.segments;
-    Node                         positions = call.queries ? call.queries->positions : call.rows.positions;
+    const std::vector<Segment> & segments  = call.output_rows ? call.output_rows->segments : call.rows.segments;
+    Node                         positions = call.output_rows ? call.output_rows->positions : call.rows.positions;
     q = rope(g, norm_heads(g, q, w.q_norm, c.head_dim, c.rms_eps), positions, c.head_dim, call.rope);
-    if (const Abreast & abreast = call.queries ? call.queries->abreast : call.rows.abreast; abreast.count > 0) {
-        return attend_abreast(g, call, abreast, q, shape);
+    if (const BatchedAttention & batched = call.output_rows ? call.output_rows->batched : call.rows.batched;
+        batched.count > 0) {
+        return attend_batched(g, call, batched, q, shape);
     }
     std::vector<Node> parts;
     for (const Segment & segment : segments) {
-        const Kv seen = call.state.read(g, call.il, segment);
-        Node     own  = slice_rows(g, q, segment.first, segment.count);
+        const Kv seen        = call.state.read(g, call.il, segment);
+        Node     arch_config = slice_rows(g, q, segment.first, segment.count);
         if (segment.n_queries > segment.count) {
-            Node all = attention(g, pad_rows(g, own, segment.n_queries), seen.k, seen.v, segment.mask, shape);
+            Node all = attention(g, pad_rows(g, arch_config, segment.n_queries), seen.k, seen.v, segment.mask, shape);
             parts.push_back(slice_rows(g, all, 0, segment.count));
         } else {
-            parts.push_back(attention(g, own, seen.k, seen.v, segment.mask, shape));
+            parts.push_back(attention(g, arch_config, seen.k, seen.v, segment.mask, shape));
         }
     }
     return concat_rows(g, parts);
@@ -76,7 +79,7 @@ Node feed_forward(Graph & g, const FeedForwardWeights & w, Node x) {
     return linear(g, w.down, swiglu(g, linear(g, w.gate, x), linear(g, w.up, x))); // [n_ff, n_rows] inside
 }
 
-void list_feed_forward(FeedForwardWeights & w, const ModelConfig & config, TensorTable & table) {
+void list_feed_forward_tensors(FeedForwardWeights & w, const ModelConfig & config, TensorTable & table) {
     table.projection(w.gate, "ffn_gate", "mlp.gate_proj", config.n_embd, config.n_ff);
     table.projection(w.up, "ffn_up", "mlp.up_proj", config.n_embd, config.n_ff);
     table.projection(w.down, "ffn_down", "mlp.down_proj", config.n_ff, config.n_embd).writes_residual = true;
@@ -86,12 +89,12 @@ Node dense_layer(Graph & g, const LayerCall & call, const DenseWeights & w, Node
     const float eps    = call.config.rms_eps;
     Node        normed = rms_norm(g, x, w.attn_norm, eps); // [n_embd, n_rows]
     write_keys_and_values(g, call, w.attention, normed);
-    if (call.keeps_no_row()) {
+    if (call.has_no_output_rows()) {
         return nullptr;
     }
-    if (call.queries) {
-        x      = keep(g, x, *call.queries);
-        normed = keep(g, normed, *call.queries);
+    if (call.output_rows) {
+        x      = select_output_rows(g, x, *call.output_rows);
+        normed = select_output_rows(g, normed, *call.output_rows);
     }
     Node mix = attend(g, call, w.attention, linear(g, w.attention.q, normed));
     x        = add(g, x, linear(g, w.attention.o, mix));

@@ -6,7 +6,7 @@
 namespace penelope {
 
 // What a layer still has to compute at the rows that are kept; all that follows in the layer works on these.
-Node keep(Graph & g, Node x, const Queries & queries);
+Node select_output_rows(Graph & g, Node x, const OutputRows & output_rows);
 
 // Softmax attention over keys and values of the sequences, with rotary positions. q_norm and k_norm scale each head after an
 // RMS norm; both may be null.
@@ -16,7 +16,7 @@ struct AttentionWeights {
 };
 // Leaves keys and values of normed [n_embd, n_rows] in the state.
 void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWeights & w, Node normed);
-// The mix of values [head_dim * n_head, n_kept] for queries [head_dim * n_head, n_kept] before norm and rotation.
+// The mix of values [head_dim * n_head, n_cached] for queries [head_dim * n_head, n_cached] before norm and rotation.
 Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node q);
 
 // W_down(silu(W_gate x) * W_up x).
@@ -24,7 +24,7 @@ struct FeedForwardWeights {
     Linear gate, up, down;
 };
 Node feed_forward(Graph & g, const FeedForwardWeights & w, Node x);
-void list_feed_forward(FeedForwardWeights & w, const ModelConfig & config, TensorTable & table);
+void list_feed_forward_tensors(FeedForwardWeights & w, const ModelConfig & config, TensorTable & table);
 
 // The whole of a layer that Llama, Qwen2 and Qwen3 share, each with its own tensors:
 // x += W_o attention(W_q n, W_k n, W_v n), n = rmsnorm(x);  x += feed_forward(rmsnorm(x)).

@@ -30,11 +30,11 @@ void require(bool ok, const GgufReader & file, const std::string & what) {
     }
 }
 
-std::string impossible_numbers(const ModelConfig & c) {
+std::string config_error(const ModelConfig & c) {
     if (c.head_dim <= 0 || c.head_dim % 2 != 0) {
         return "head width " + std::to_string(c.head_dim) + " is odd, expected an even one";
     }
-    if (int64_t(c.head_dim) * c.n_head > int64_t(kMostWidth)) {
+    if (int64_t(c.head_dim) * c.n_head > int64_t(kMaxWidth)) {
         return std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason";
     }
     if (c.n_head % c.n_head_kv != 0) {
@@ -60,19 +60,19 @@ ModelConfig read_model_config(const GgufReader & file) {
     c.architecture            = arch.name;
     const auto key            = [&](const char * name) { return keys::arch(c.architecture, name); };
     c.name                    = file.find_str(keys::general_name).value_or("");
-    c.n_layer                 = get_bounded(file, key(keys::block_count), kMostLayers);
-    c.n_embd                  = get_bounded(file, key(keys::embedding_length), kMostWidth);
-    c.n_ff                    = get_bounded(file, key(keys::feed_forward_length), kMostWidth);
-    c.n_head                  = get_bounded(file, key(keys::head_count), kMostWidth);
+    c.n_layer                 = get_bounded(file, key(keys::block_count), kMaxLayers);
+    c.n_embd                  = get_bounded(file, key(keys::embedding_length), kMaxWidth);
+    c.n_ff                    = get_bounded(file, key(keys::feed_forward_length), kMaxWidth);
+    c.n_head                  = get_bounded(file, key(keys::head_count), kMaxWidth);
     c.n_head_kv =
-        bounded(file, key(keys::head_count_kv), file.find_u32(key(keys::head_count_kv)).value_or(c.n_head), kMostWidth);
-    c.n_ctx_train = get_bounded(file, key(keys::context_length), kMostContext);
+        bounded(file, key(keys::head_count_kv), file.find_u32(key(keys::head_count_kv)).value_or(c.n_head), kMaxWidth);
+    c.n_ctx_train = get_bounded(file, key(keys::context_length), kMaxContext);
     c.rms_eps     = file.get_f32(key(keys::layer_norm_rms_epsilon));
     c.rope_base   = file.find_f32(key(keys::rope_freq_base)).value_or(10000.0f);
 
-    c.own_head = file.has(key(keys::key_length));
-    if (c.own_head) {
-        c.head_dim = get_bounded(file, key(keys::key_length), kMostHeadWidth);
+    c.has_head_dim = file.has(key(keys::key_length));
+    if (c.has_head_dim) {
+        c.head_dim = get_bounded(file, key(keys::key_length), kMaxHeadWidth);
     } else {
         require(c.n_embd % c.n_head == 0, file,
                 key(keys::embedding_length) + " is not a multiple of " + key(keys::head_count) + ", expected " +
@@ -89,7 +89,7 @@ ModelConfig read_model_config(const GgufReader & file) {
             key(keys::rope_dimension_count) + " is " + std::to_string(rope_dims.value_or(0)) + ", expected " +
                 (arch.partial_rotary ? "an even number up to " : "") + std::to_string(c.head_dim));
     c.rope_dims = int(rope_dims.value_or(uint32_t(c.head_dim)));
-    require(impossible_numbers(c).empty(), file, impossible_numbers(c));
+    require(config_error(c).empty(), file, config_error(c));
 
     const auto scaling = file.find_str(key(keys::rope_scaling_type));
     if (scaling && *scaling != "none") {
@@ -100,7 +100,7 @@ ModelConfig read_model_config(const GgufReader & file) {
     }
     const GgufTensor * table = file.find_tensor("token_embd.weight");
     require(table != nullptr, file, "tensor token_embd.weight is missing, expected [embedding_length, vocabulary]");
-    require(table->ne[1] > 0 && table->ne[1] <= int64_t(kMostTokens), file,
+    require(table->ne[1] > 0 && table->ne[1] <= int64_t(kMaxTokens), file,
             "tensor token_embd.weight has an impossible number of rows");
     c.n_vocab = int(table->ne[1]);
     c.tied    = file.find_tensor("output.weight") == nullptr;
@@ -120,7 +120,7 @@ void write_model_config(GgufWriter & writer, const ModelConfig & c) {
     writer.set_u32(key(keys::feed_forward_length), uint32_t(c.n_ff));
     writer.set_u32(key(keys::head_count), uint32_t(c.n_head));
     writer.set_u32(key(keys::head_count_kv), uint32_t(c.n_head_kv));
-    if (c.own_head) {
+    if (c.has_head_dim) {
         writer.set_u32(key(keys::key_length), uint32_t(c.head_dim));
         writer.set_u32(key(keys::value_length), uint32_t(c.head_dim));
     }

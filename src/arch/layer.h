@@ -12,19 +12,19 @@ struct LayerCall {
     const ModelConfig & config;
     const RopeParams &  rope;
     int                 il;
-    const Rows &        rows;
+    const RowLayout &   rows;
     SequenceState &     state;
-    const Queries *     queries; // null: every row is kept
+    const OutputRows *  output_rows; // null: every row is kept
 
-    bool keeps_no_row() const { return queries && !queries->index && queries->count == 0; }
+    bool has_no_output_rows() const { return output_rows && !output_rows->index && output_rows->count == 0; }
 };
 
 class Layer {
   public:
     virtual ~Layer() = default;
 
-    virtual void       list(const ModelConfig & config, TensorTable & table) = 0;
-    virtual StateShape state(const ModelConfig & config) const               = 0;
+    virtual void       list_tensors(const ModelConfig & config, TensorTable & table) = 0;
+    virtual StateShape state(const ModelConfig & config) const                       = 0;
 
     // x [n_embd, n_rows] -> the kept rows; null when none are kept, and then only the sequence's state has changed. Marks one layer
     // application.

@@ -5,15 +5,15 @@
 
 namespace penelope {
 
-TensorOrder TensorOrder::rotary_pairs(int64_t head) {
-    TensorOrder order;
+TensorPermutation TensorPermutation::rotary_pairs(int64_t head) {
+    TensorPermutation order;
     order.kind = Kind::rotary_pairs;
     order.head = head;
     return order;
 }
 
-TensorOrder TensorOrder::tiled_heads(int64_t head, int64_t n_groups, int64_t per_group, int64_t first) {
-    TensorOrder order;
+TensorPermutation TensorPermutation::tiled_heads(int64_t head, int64_t n_groups, int64_t per_group, int64_t first) {
+    TensorPermutation order;
     order.kind      = n_groups > 1 && per_group > 1 ? Kind::tiled_heads : Kind::same;
     order.head      = head;
     order.n_groups  = n_groups;
@@ -22,7 +22,7 @@ TensorOrder TensorOrder::tiled_heads(int64_t head, int64_t n_groups, int64_t per
     return order;
 }
 
-int64_t TensorOrder::hf_of_gguf(int64_t row) const {
+int64_t TensorPermutation::hf_of_gguf(int64_t row) const {
     if (kind == Kind::rotary_pairs) {
         const int64_t i = row % head;
         return row - i + (i % 2) * (head / 2) + i / 2;
@@ -34,7 +34,7 @@ int64_t TensorOrder::hf_of_gguf(int64_t row) const {
     return row;
 }
 
-int64_t TensorOrder::gguf_of_hf(int64_t row) const {
+int64_t TensorPermutation::gguf_of_hf(int64_t row) const {
     if (kind == Kind::rotary_pairs) {
         const int64_t i    = row % head;
         const int64_t half = head / 2;
@@ -47,20 +47,21 @@ int64_t TensorOrder::gguf_of_hf(int64_t row) const {
     return row;
 }
 
-float gguf_value(TensorValue value, float hf) {
+float gguf_value(ValueTransform value, float hf) {
     switch (value) {
-        case TensorValue::same: return hf;
-        case TensorValue::one_plus: return hf + 1.0f;
-        case TensorValue::minus_exp: return float(-std::exp(double(hf)));
+        case ValueTransform::same: return hf;
+        case ValueTransform::one_plus: return hf + 1.0f;
+        case ValueTransform::minus_exp: return float(-std::exp(double(hf)));
     }
     return hf;
 }
 
-float hf_value(TensorValue value, float gguf) {
-    if (value == TensorValue::same) {
+float hf_value(ValueTransform value, float gguf) {
+    if (value == ValueTransform::same) {
         return gguf;
     }
-    const float nearest = value == TensorValue::one_plus ? float(double(gguf) - 1.0) : float(std::log(-double(gguf)));
+    const float nearest =
+        value == ValueTransform::one_plus ? float(double(gguf) - 1.0) : float(std::log(-double(gguf)));
     // Fewer and fewer bits of the mantissa, as long as the way back leads to the same number.
     float best = nearest;
     if (nearest == 0.0f) {

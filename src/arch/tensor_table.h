@@ -20,12 +20,12 @@ enum class TensorRole {
 };
 
 // A permutation of the rows (or columns) of a tensor between the two formats.
-struct TensorOrder {
+struct TensorPermutation {
     // Inside each head: pairs (i, i + head/2) become neighbours (2i, 2i + 1), as ggml's plain rotation wants them.
-    static TensorOrder rotary_pairs(int64_t head);
+    static TensorPermutation rotary_pairs(int64_t head);
     // After `first` rows that stay: heads grouped by the key head they share (group * per_group + i) become tiled
     // (i * n_groups + group).
-    static TensorOrder tiled_heads(int64_t head, int64_t n_groups, int64_t per_group, int64_t first = 0);
+    static TensorPermutation tiled_heads(int64_t head, int64_t n_groups, int64_t per_group, int64_t first = 0);
 
     bool    is_same() const { return kind == Kind::same; }
     int64_t hf_of_gguf(int64_t row) const; // the HF row that becomes this GGUF row
@@ -37,22 +37,22 @@ struct TensorOrder {
 };
 
 // What GGUF stores instead of Hugging Face's value x.
-enum class TensorValue {
+enum class ValueTransform {
     same,
     one_plus,  // 1 + x: norms that scale by 1 + weight
     minus_exp, // -exp(x): decay rates kept as logarithms
 };
-float gguf_value(TensorValue value, float hf);
+float gguf_value(ValueTransform value, float hf);
 // The inverse: of all numbers that gguf_value() turns into this one the shortest, so that a checkpoint in BF16 comes back as it was.
-float hf_value(TensorValue value, float gguf);
+float hf_value(ValueTransform value, float gguf);
 
 struct TensorSpec {
     std::string          gguf; // "blk.0.attn_q.weight"
     std::string          hf;   // "model.layers.0.self_attn.q_proj.weight"; empty: has no counterpart
     std::vector<int64_t> ne;   // ggml order
     TensorRole           role = TensorRole::vector;
-    TensorOrder          rows = {}, columns = {};
-    TensorValue          value           = TensorValue::same;
+    TensorPermutation    rows = {}, columns = {};
+    ValueTransform       value           = ValueTransform::same;
     std::vector<int64_t> hf_shape        = {};    // row-major; empty: ne reversed
     bool                 is_optional     = false; // a file may lack it
     bool                 writes_residual = false; // its output is added to the residual stream
@@ -70,7 +70,7 @@ struct TensorSpec {
 class TensorTable {
   public:
     // norms: how the weights of all norms are stored.
-    explicit TensorTable(TensorValue norms = TensorValue::same) : norms_(norms) {}
+    explicit TensorTable(ValueTransform norms = ValueTransform::same) : norms_(norms) {}
 
     void set_prefix(const std::string & gguf, const std::string & hf, int layer = -1) {
         gguf_prefix_ = gguf;
@@ -93,7 +93,7 @@ class TensorTable {
     TensorSpec & add(const std::string & gguf, const std::string & hf, std::vector<int64_t> ne, TensorRole role,
                      Node & node);
 
-    TensorValue             norms_;
+    ValueTransform          norms_;
     std::string             gguf_prefix_, hf_prefix_;
     int                     layer_ = -1;
     std::vector<TensorSpec> rows_;

@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t buffer_size = 1 << 18;
-constexpr size_t start_size  = 4 << 20;
-constexpr size_t n_slots     = 32;
+constexpr size_t buffer_size    = 1 << 18;
+constexpr size_t writeback_size = 4 << 20;
+constexpr size_t n_slots        = 32;
 
 // What exists for now. A signal handler can neither lock nor allocate, hence the fixed table: a slot is free (0), being
 // filled (1) or holds a path to remove (2).
@@ -42,7 +42,7 @@ std::string directory_of(const std::string & path) {
     return fs::path(path).parent_path().string();
 }
 
-std::string shown(const std::string & path) {
+std::string quoted_path(const std::string & path) {
     return in_quotes(path, 1024);
 }
 
@@ -52,12 +52,12 @@ std::string writable_target(const std::string & path, bool force) {
     std::error_code ec;
     fs::path        target = fs::absolute(path, ec);
     if (path.empty() || ec || !target.has_filename()) {
-        throw Error(ErrorKind::usage, shown(path) + ": is not a file name");
+        throw Error(ErrorKind::usage, quoted_path(path) + ": is not a file name");
     }
     if (fs::is_symlink(target, ec)) {
         const fs::path resolved = fs::canonical(target, ec);
         if (ec) {
-            throw Error(ErrorKind::io, shown(path) + ": is a symbolic link to nothing",
+            throw Error(ErrorKind::io, quoted_path(path) + ": is a symbolic link to nothing",
                         "remove it or choose another path");
         }
         target = resolved;
@@ -65,21 +65,22 @@ std::string writable_target(const std::string & path, bool force) {
     const fs::file_status status = fs::status(target, ec);
     // Neither there nor absent: the name is too long, or a directory is closed to us.
     if (status.type() == fs::file_type::none) {
-        throw Error(ErrorKind::io, shown(path) + ": " + ec.message());
+        throw Error(ErrorKind::io, quoted_path(path) + ": " + ec.message());
     }
     if (fs::exists(status)) {
         if (!fs::is_regular_file(status)) {
             throw Error(ErrorKind::io,
-                        shown(path) + ": " + (fs::is_directory(status) ? "is a directory" : "is not a regular file"),
+                        quoted_path(path) + ": " +
+                            (fs::is_directory(status) ? "is a directory" : "is not a regular file"),
                         "choose another path");
         }
         if (!force) {
-            throw Error(ErrorKind::io, shown(path) + ": file exists", "use --force to replace it");
+            throw Error(ErrorKind::io, quoted_path(path) + ": file exists", "use --force to replace it");
         }
     }
     if (!fs::is_directory(target.parent_path(), ec)) {
         throw Error(ErrorKind::not_found,
-                    shown(path) + ": directory " + shown(target.parent_path().string()) + " does not exist",
+                    quoted_path(path) + ": directory " + quoted_path(target.parent_path().string()) + " does not exist",
                     "create the directory first");
     }
     return target.string();
@@ -87,7 +88,7 @@ std::string writable_target(const std::string & path, bool force) {
 
 TemporaryPath::TemporaryPath(const std::string & path) {
     if (path.size() >= sizeof(Slot::path)) {
-        throw Error(ErrorKind::io, shown(path) + ": path too long");
+        throw Error(ErrorKind::io, quoted_path(path) + ": path too long");
     }
     for (size_t i = 0; i < n_slots; ++i) {
         int expected = 0;
@@ -98,7 +99,7 @@ TemporaryPath::TemporaryPath(const std::string & path) {
             return;
         }
     }
-    throw Error(ErrorKind::io, shown(path) + ": too many files being written at once");
+    throw Error(ErrorKind::io, quoted_path(path) + ": too many files being written at once");
 }
 
 TemporaryPath::TemporaryPath(TemporaryPath && other) noexcept : slot_(std::exchange(other.slot_, -1)) {}
@@ -118,7 +119,7 @@ void TemporaryPath::release() noexcept {
 AtomicFile::AtomicFile(const std::string & path, bool force)
     : path_(path), target_(writable_target(path, force)), force_(force) {
     buffer_.reserve(buffer_size);
-    remove_leftovers_once(directory_of(target_));
+    remove_stale_files_once(directory_of(target_));
     // Another name where a file of it is there: one that a process of the same number left behind, or is at work on in
     // a container of its own.
     for (int attempt = 0; fd_ < 0 && attempt < 100; ++attempt) {
@@ -178,7 +179,7 @@ void AtomicFile::fail(const std::string & what, int code) const {
     } else if (code == EFBIG) {
         hint = "nothing was kept; the limit on file sizes (ulimit -f) or of the file system is too small";
     }
-    throw Error(ErrorKind::io, shown(path_) + ": " + what + ": " + std::strerror(code), hint);
+    throw Error(ErrorKind::io, quoted_path(path_) + ": " + what + ": " + std::strerror(code), hint);
 }
 
 void AtomicFile::require_space(uint64_t bytes) const {
@@ -186,11 +187,11 @@ void AtomicFile::require_space(uint64_t bytes) const {
     if (::statvfs(directory_of(target_).c_str(), &info) != 0) {
         return; // no figure, no refusal: the writes will tell
     }
-    const uint64_t room = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
-    if (bytes > room) {
+    const uint64_t free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+    if (bytes > free_bytes) {
         throw Error(ErrorKind::io,
-                    shown(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) +
-                        ") but only " + format_bytes(room) + " are free on the disk",
+                    quoted_path(path_) + ": needs " + std::to_string(bytes) + " bytes (" + format_bytes(bytes) +
+                        ") but only " + format_bytes(free_bytes) + " are free on the disk",
                     "nothing was written; free some space or choose another directory");
     }
 }
@@ -218,19 +219,19 @@ void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
             continue;
         }
         if (n <= 0) {
-            fail("cannot write " + std::to_string(size) + " bytes after " + std::to_string(n_through_),
+            fail("cannot write " + std::to_string(size) + " bytes after " + std::to_string(n_written_),
                  n < 0 ? errno : EIO);
         }
         bytes += n;
         size -= static_cast<size_t>(n);
-        n_through_ += static_cast<uint64_t>(n);
+        n_written_ += static_cast<uint64_t>(n);
     }
 #ifdef SYNC_FILE_RANGE_WRITE
     // The disk works while the next bytes are made, so that sync() has little left to wait for. Only a start: errors show there.
-    if (n_through_ - n_started_ >= start_size) {
-        ::sync_file_range(fd_, static_cast<off_t>(n_started_), static_cast<off_t>(n_through_ - n_started_),
+    if (n_written_ - n_writeback_ >= writeback_size) {
+        ::sync_file_range(fd_, static_cast<off_t>(n_writeback_), static_cast<off_t>(n_written_ - n_writeback_),
                           SYNC_FILE_RANGE_WRITE);
-        n_started_ = n_through_;
+        n_writeback_ = n_written_;
     }
 #endif
 }
@@ -247,9 +248,9 @@ void AtomicFile::commit() {
     if (!force_ && ::link(temp_path_.c_str(), target_.c_str()) == 0) {
         ::unlink(temp_path_.c_str());
     } else if (!force_ && errno == EEXIST) {
-        throw Error(ErrorKind::io, shown(path_) + ": file exists", "use --force to replace it");
+        throw Error(ErrorKind::io, quoted_path(path_) + ": file exists", "use --force to replace it");
     } else if (::rename(temp_path_.c_str(), target_.c_str()) != 0) { // with force, or where there are no hard links
-        fail("cannot rename " + shown(temp_path_) + " to it", errno);
+        fail("cannot rename " + quoted_path(temp_path_) + " to it", errno);
     }
     temporary_.release();
     ::close(fd_);

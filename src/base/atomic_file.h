@@ -62,10 +62,10 @@ class AtomicFile {
     std::string          target_; // path_ made absolute, links resolved
     std::string          temp_path_;
     std::vector<uint8_t> buffer_;
-    uint64_t             size_      = 0;
-    uint64_t             n_through_ = 0; // bytes the system has taken; size_ counts those in buffer_ too
-    uint64_t             n_started_ = 0; // of these, bytes the system was told to bring to the disk
-    int                  fd_        = -1;
+    uint64_t             size_        = 0;
+    uint64_t             n_written_   = 0; // bytes the system has taken; size_ counts those in buffer_ too
+    uint64_t             n_writeback_ = 0; // of these, bytes the system was told to bring to the disk
+    int                  fd_          = -1;
     TemporaryPath        temporary_; // temp_path_
     bool                 force_ = false;
 };

@@ -119,14 +119,14 @@ template <typename T> std::optional<T> convert(const Json & value) {
     }
 }
 
-[[noreturn]] void wrong(const std::string & origin, const std::string & field, const std::string & what) {
+[[noreturn]] void fail_field(const std::string & origin, const std::string & field, const std::string & what) {
     throw Error(ErrorKind::format, origin + ": field " + in_quotes(field) + ": " + what);
 }
 
 // place: of an offset, for messages.
-template <typename Value, typename Place>
+template <typename Value, typename Describe>
 Value parse(std::string_view text, const std::string & origin, const JsonLimits & limits, const std::string & hint,
-            Place place) {
+            Describe describe) {
     if (text.size() > limits.max_bytes) {
         throw Error(ErrorKind::format,
                     origin + ": " + format_bytes(text.size()) + " of JSON, at most " + format_bytes(limits.max_bytes) +
@@ -136,18 +136,19 @@ Value parse(std::string_view text, const std::string & origin, const JsonLimits 
     const size_t deep = find_too_deep(text, limits.max_depth);
     if (deep != std::string_view::npos) {
         throw Error(ErrorKind::format,
-                    place(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels", hint);
+                    describe(deep) + ": JSON nested deeper than " + std::to_string(limits.max_depth) + " levels", hint);
     }
     if constexpr (std::is_same_v<Value, OrderedJson>) {
-        const size_t many = find_too_many_keys(text, limits.max_keys);
-        if (many != std::string_view::npos) {
+        const size_t offending = find_too_many_keys(text, limits.max_keys);
+        if (offending != std::string_view::npos) {
             throw Error(ErrorKind::format,
-                        place(many) + ": a JSON object of more than " + std::to_string(limits.max_keys) + " keys",
+                        describe(offending) + ": a JSON object of more than " + std::to_string(limits.max_keys) +
+                            " keys",
                         hint);
         }
     }
     std::set<std::string> names;
-    const auto            note_name = [&](int depth, typename Value::parse_event_t event, Value & parsed) {
+    const auto            check_unique = [&](int depth, typename Value::parse_event_t event, Value & parsed) {
         if (event == Value::parse_event_t::key && depth == 1) {
             const auto & name = parsed.template get_ref<const std::string &>();
             if (!names.insert(name).second) {
@@ -157,10 +158,11 @@ Value parse(std::string_view text, const std::string & origin, const JsonLimits 
         return true;
     };
     try {
-        return limits.names_once ? Value::parse(text.begin(), text.end(), note_name)
-                                 : Value::parse(text.begin(), text.end());
+        return limits.unique_keys ? Value::parse(text.begin(), text.end(), check_unique)
+                                  : Value::parse(text.begin(), text.end());
     } catch (const typename Value::parse_error & error) {
-        throw Error(ErrorKind::format, place(error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()), hint);
+        throw Error(ErrorKind::format, describe(error.byte > 0 ? error.byte - 1 : 0) + ": " + reason(error.what()),
+                    hint);
     } catch (const typename Value::exception & error) { // a number no double holds
         throw Error(ErrorKind::format, origin + ": " + reason(error.what()), hint);
     }
@@ -177,9 +179,10 @@ Json parse_json(std::string_view text, const std::string & origin, const JsonLim
     return parse<Json>(text, origin, limits, "", line_and_column(text, origin));
 }
 
-Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint, const char * joint) {
+Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint,
+                     const char * separator) {
     return parse<Json>(line, origin, {}, hint, [&](size_t offset) {
-        return origin + joint + "column " + std::to_string(std::min(offset, line.size()) + 1);
+        return origin + separator + "column " + std::to_string(std::min(offset, line.size()) + 1);
     });
 }
 
@@ -219,9 +222,9 @@ std::optional<T> json_find(const Json & object, const std::string & field, const
     }
     std::optional<T> value = convert<T>(*it);
     if (!value) {
-        wrong(origin, field,
-              std::string("expected ") + expected_name<T>() + ", found " +
-                  (it->is_primitive() ? in_quotes(dump_json(*it)) : std::string("an ") + it->type_name()));
+        fail_field(origin, field,
+                   std::string("expected ") + expected_name<T>() + ", found " +
+                       (it->is_primitive() ? in_quotes(dump_json(*it)) : std::string("an ") + it->type_name()));
     }
     return value;
 }
@@ -229,7 +232,7 @@ std::optional<T> json_find(const Json & object, const std::string & field, const
 template <typename T> T json_get(const Json & object, const std::string & field, const std::string & origin) {
     std::optional<T> value = json_find<T>(object, field, origin);
     if (!value) {
-        wrong(origin, field, std::string("missing, expected ") + expected_name<T>());
+        fail_field(origin, field, std::string("missing, expected ") + expected_name<T>());
     }
     return *std::move(value);
 }

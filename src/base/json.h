@@ -18,14 +18,15 @@ struct JsonLimits {
     size_t max_bytes = size_t(256) << 20;
     int    max_depth = 100;  // objects and arrays inside each other
     size_t max_keys  = 4096; // of an OrderedJson's object, which looks through all of them for each
-    bool names_once = false; // whether a name that the outermost object has twice is an Error; else the last one counts
+    bool   unique_keys =
+        false; // whether a name that the outermost object has twice is an Error; else the last one counts
 };
 
 // `origin` names the text in messages: a path, "line 3 of data.jsonl", ...
 Json parse_json(std::string_view text, const std::string & origin, const JsonLimits & limits = {});
-// One line of a file of them: `origin` names the line, so messages give the column alone, after `joint`.
+// One line of a file of them: `origin` names the line, so messages give the column alone, after `separator`.
 Json parse_json_line(std::string_view line, const std::string & origin, const std::string & hint = "",
-                     const char * joint = ": ");
+                     const char * separator = ": ");
 Json read_json_file(const std::string & path, const JsonLimits & limits = {});
 // With objects in the order of the text.
 OrderedJson parse_ordered_json(std::string_view text, const std::string & origin, const JsonLimits & limits = {});

@@ -42,35 +42,35 @@ std::optional<uint64_t> read_field(const std::string & path, const std::string &
     return std::nullopt;
 }
 
-struct GroupFiles {
+struct CgroupFiles {
     const char * limit;
     const char * usage;
     const char * inactive_file; // page cache the kernel gives up first, counted in usage
 };
-constexpr GroupFiles files_v2 = { "memory.max", "memory.current", "inactive_file" };
-constexpr GroupFiles files_v1 = { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file" };
+constexpr CgroupFiles files_v2 = { "memory.max", "memory.current", "inactive_file" };
+constexpr CgroupFiles files_v1 = { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file" };
 
 // Smallest room in the group at `path` (as in /proc/self/cgroup) and in all groups around it.
-uint64_t group_room(const std::string & mount, std::string path, const GroupFiles & files) {
-    uint64_t room = unlimited;
+uint64_t cgroup_available(const std::string & mount, std::string path, const CgroupFiles & files) {
+    uint64_t available = unlimited;
     for (;;) {
         const std::string directory = mount + (path == "/" ? "" : path) + "/";
         const auto        limit     = read_number(directory + files.limit);
         const auto        usage     = read_number(directory + files.usage);
         if (limit && usage) {
-            const uint64_t cache = read_field(directory + "memory.stat", files.inactive_file).value_or(0);
-            const uint64_t held  = *usage - std::min(*usage, cache);
-            room                 = std::min(room, *limit - std::min(*limit, held));
+            const uint64_t cache      = read_field(directory + "memory.stat", files.inactive_file).value_or(0);
+            const uint64_t used_bytes = *usage - std::min(*usage, cache);
+            available                 = std::min(available, *limit - std::min(*limit, used_bytes));
         }
         if (path.empty() || path == "/") {
-            return room;
+            return available;
         }
         path.erase(path.rfind('/'));
     }
 }
 
-uint64_t groups_room(const std::string & root) {
-    uint64_t      room = unlimited;
+uint64_t all_cgroups_available(const std::string & root) {
+    uint64_t      available = unlimited;
     std::ifstream file(root + "/proc/self/cgroup");
     for (std::string line; std::getline(file, line);) {
         // "4:memory:/path" in version 1, "0::/path" in version 2
@@ -83,15 +83,15 @@ uint64_t groups_room(const std::string & root) {
         const std::string path        = line.substr(second + 1);
         // Inside a container the mount often shows the own group as its root, under which the path does not exist.
         if (controllers == ",,") {
-            room = std::min(room, group_room(root + "/sys/fs/cgroup", path, files_v2));
+            available = std::min(available, cgroup_available(root + "/sys/fs/cgroup", path, files_v2));
         } else if (controllers.find(",memory,") != std::string::npos) {
-            room = std::min(room, group_room(root + "/sys/fs/cgroup/memory", path, files_v1));
+            available = std::min(available, cgroup_available(root + "/sys/fs/cgroup/memory", path, files_v1));
         }
     }
-    return room;
+    return available;
 }
 
-uint64_t address_space_room() {
+uint64_t address_space_available() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return unlimited;
@@ -101,7 +101,7 @@ uint64_t address_space_room() {
     return limit.rlim_cur - std::min<uint64_t>(limit.rlim_cur, used);
 }
 
-uint64_t system_room(const std::string & root) {
+uint64_t system_available(const std::string & root) {
     if (const auto kib = read_field(root + "/proc/meminfo", "MemAvailable:")) {
         return *kib * 1024;
     }
@@ -128,24 +128,24 @@ uint64_t peak_memory() {
 }
 
 std::optional<uint64_t> available_memory(const std::string & root) {
-    uint64_t room = std::min(system_room(root), groups_room(root));
+    uint64_t available = std::min(system_available(root), all_cgroups_available(root));
     if (root.empty()) {
-        room = std::min(room, address_space_room());
+        available = std::min(available, address_space_available());
     }
-    return room == unlimited ? std::nullopt : std::optional<uint64_t>(room);
+    return available == unlimited ? std::nullopt : std::optional<uint64_t>(available);
 }
 
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint) {
-    const std::optional<uint64_t> room = available_memory();
-    if (room && bytes > *room) {
+    const std::optional<uint64_t> available = available_memory();
+    if (available && bytes > *available) {
         throw Error(ErrorKind::memory,
-                    what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(*room) +
+                    what + ": needs " + format_bytes(bytes) + " of memory but only " + format_bytes(*available) +
                         " are available",
                     hint);
     }
 }
 
-void give_back_large_blocks() {
+void set_mmap_threshold() {
 #ifdef __GLIBC__
     ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 #endif

@@ -21,6 +21,6 @@ void require_memory(uint64_t bytes, const std::string & what, const std::string 
 
 // From now on a freed block of 128 KiB or more goes back to the system. For work that takes and frees such blocks of ever
 // other sizes, as graphs are: glibc would learn to keep them, and its heap grow by the gaps between them.
-void give_back_large_blocks();
+void set_mmap_threshold();
 
 } // namespace penelope

@@ -43,7 +43,7 @@ OutputDir::OutputDir(const std::string & path, bool force) : path_(path), force_
                     "create the directory first");
     }
     path_ = clean.string();
-    remove_leftovers_once(clean.parent_path().string());
+    remove_stale_files_once(clean.parent_path().string());
     for (int attempt = 0; !create(); attempt++) {
         if (attempt == kAttempts) {
             fail(path_, "cannot create a directory beside it", std::make_error_code(std::errc::file_exists));
@@ -68,7 +68,7 @@ bool OutputDir::create() {
         return false;
     }
     try {
-        lock_ = FolderLock(temp_);
+        lock_ = DirectoryLock(temp_);
     } catch (const Error &) {
         ::rmdir(temp_.c_str());
         return false;

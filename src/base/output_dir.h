@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/atomic_file.h"
-#include "base/folder_lock.h"
+#include "base/directory_lock.h"
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ class OutputDir {
 
     std::string                path_;
     std::string                temp_;
-    FolderLock                 lock_; // of temp_: it is no leftover
+    DirectoryLock              lock_; // of temp_: it is no leftover
     bool                       force_;
     std::vector<std::string>   names_;
     std::vector<TemporaryPath> temporary_;

@@ -27,7 +27,7 @@ bool is_temporary_name(const std::string & name) {
 }
 
 // Nobody is at work on it: the lock can be had.
-void remove_if_left(const fs::directory_entry & entry) {
+void remove_if_stale(const fs::directory_entry & entry) {
     std::error_code ignored;
     const fs::path  path = entry.path();
     if (entry.is_symlink(ignored) || !(entry.is_regular_file(ignored) || entry.is_directory(ignored))) {
@@ -57,16 +57,16 @@ bool lock_temporary(int fd) {
     return !is_taken && !(::fstat(fd, &made) == 0 && made.st_nlink == 0);
 }
 
-void remove_leftovers(const std::string & directory) {
+void remove_stale_files(const std::string & directory) {
     std::error_code ec;
     for (fs::directory_iterator it(directory, ec), end; !ec && it != end; it.increment(ec)) {
         if (is_temporary_name(it->path().filename().string())) {
-            remove_if_left(*it);
+            remove_if_stale(*it);
         }
     }
 }
 
-void remove_leftovers_once(const std::string & directory) {
+void remove_stale_files_once(const std::string & directory) {
     static std::mutex            mutex;
     static std::set<std::string> seen;
     {
@@ -75,7 +75,7 @@ void remove_leftovers_once(const std::string & directory) {
             return;
         }
     }
-    remove_leftovers(directory);
+    remove_stale_files(directory);
 }
 
 } // namespace penelope

@@ -15,9 +15,9 @@ std::string next_temporary_name(const std::string & directory);
 bool lock_temporary(int fd);
 
 // Removes what ended processes left in a directory, files and directories; what living ones are at work on stays.
-void remove_leftovers(const std::string & directory);
+void remove_stale_files(const std::string & directory);
 
 // The same, but only the first time that the process comes to this directory.
-void remove_leftovers_once(const std::string & directory);
+void remove_stale_files_once(const std::string & directory);
 
 } // namespace penelope

@@ -11,8 +11,8 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t k_most_bytes = 65536;
-constexpr size_t k_most_dots  = 1024; // in all, comments aside
+constexpr size_t kMaxBytes = 65536;
+constexpr size_t kMaxDots  = 1024; // in all, comments aside
 
 // Dots of lines that are no comments: more than there are tables inside tables.
 size_t count_dots(std::string_view text) {
@@ -35,22 +35,22 @@ std::string read_toml_text(const std::string & path, ErrorKind kind) {
     if (!file || std::filesystem::is_directory(path)) {
         throw Error(ErrorKind::not_found, path + ": no such file");
     }
-    std::string text(k_most_bytes + 1, '\0');
+    std::string text(kMaxBytes + 1, '\0');
     file.read(text.data(), std::streamsize(text.size()));
     if (file.bad()) {
         throw Error(ErrorKind::io, path + ": cannot be read: " + std::strerror(errno));
     }
     text.resize(size_t(file.gcount()));
     text.shrink_to_fit(); // it may be kept
-    if (text.size() > k_most_bytes) {
+    if (text.size() > kMaxBytes) {
         throw Error(kind, path + ": more than 64 KiB of TOML");
     }
     return text;
 }
 
 toml::table parse_toml(const std::string & text, const std::string & path, ErrorKind kind) {
-    if (count_dots(text) > k_most_dots) {
-        throw Error(kind, path + ": more than " + std::to_string(k_most_dots) + " dots of TOML");
+    if (count_dots(text) > kMaxDots) {
+        throw Error(kind, path + ": more than " + std::to_string(kMaxDots) + " dots of TOML");
     }
     try {
         return toml::parse(text, path);

@@ -20,14 +20,15 @@ constexpr uint64_t max_n_kv        = 1 << 12;
 constexpr uint64_t max_n_tensors   = 1 << 14;
 constexpr uint64_t max_key_length  = (1 << 16) - 1;
 
-class Walker {
+class HeaderChecker {
   public:
-    Walker(const std::string & path, const uint8_t * data, size_t size) : path_(path), data_(data), size_(size) {}
+    HeaderChecker(const std::string & path, const uint8_t * data, size_t size)
+        : path_(path), data_(data), size_(size) {}
 
     size_t run() {
         read_preamble();
         for (uint64_t i = 0; i < n_kv_; ++i) {
-            read_pair(i);
+            read_kv(i);
         }
         uint64_t end = 0; // of the data so far, relative to the data section
         for (uint64_t i = 0; i < n_tensors_; ++i) {
@@ -119,7 +120,7 @@ class Walker {
         }
     }
 
-    void read_pair(uint64_t index) {
+    void read_kv(uint64_t index) {
         const std::string_view key = read_string("key number " + std::to_string(index), max_key_length);
         if (key.empty()) {
             fail("key number " + std::to_string(index) + " is empty");
@@ -259,7 +260,7 @@ class Walker {
 } // namespace
 
 size_t check_gguf_header(const std::string & path, const uint8_t * data, size_t size) {
-    return Walker(path, data, size).run();
+    return HeaderChecker(path, data, size).run();
 }
 
 } // namespace penelope

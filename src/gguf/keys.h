@@ -127,11 +127,11 @@ inline constexpr const char * penelope_base_block_count      = "penelope.base.bl
 inline constexpr const char * penelope_base_embedding_length = "penelope.base.embedding_length"; // u32
 inline constexpr const char * penelope_base_vocab_size       = "penelope.base.vocab_size";       // u32
 inline constexpr const char * penelope_base_tokens_sha256    = "penelope.base.tokens_sha256";    // str, hexadecimal
-inline constexpr const char * penelope_base_sample           = "penelope.base.sample";       // f32[], see base_sample.h
-inline constexpr const char * penelope_base_sample_types     = "penelope.base.sample_types"; // i32[], of ggml
-inline constexpr const char * penelope_base_by_importance    = "penelope.base.by_importance"; // bool
-inline constexpr const char * penelope_train_config          = "penelope.train.config";       // str, JSON
-inline constexpr const char * penelope_eval_results          = "penelope.eval.results";       // str, JSON
+inline constexpr const char * penelope_base_sample        = "penelope.base.sample"; // f32[], see weight_fingerprint.h
+inline constexpr const char * penelope_base_sample_types  = "penelope.base.sample_types";  // i32[], of ggml
+inline constexpr const char * penelope_base_by_importance = "penelope.base.by_importance"; // bool
+inline constexpr const char * penelope_train_config       = "penelope.train.config";       // str, JSON
+inline constexpr const char * penelope_eval_results       = "penelope.eval.results";       // str, JSON
 
 // Checkpoints of a training run.
 inline constexpr const char * checkpoint_state    = "penelope.checkpoint.state";    // str, JSON

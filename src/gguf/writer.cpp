@@ -19,9 +19,9 @@ struct GgufWriter::Impl {
     AtomicFile                      file;
     gguf_context_ptr                gguf;
     std::unordered_set<std::string> names;
-    int64_t                         n_written  = 0;     // tensors
-    size_t                          part_size  = 0;     // bytes of the tensor after those
-    bool                            has_header = false; // begin_data() was called
+    int64_t                         n_written   = 0;     // tensors
+    size_t                          chunk_bytes = 0;     // bytes of the tensor after those
+    bool                            has_header  = false; // begin_data() was called
 
     [[noreturn]] void fail(const std::string & what) const {
         throw Error(ErrorKind::format, in_quotes(file.path(), 1024) + ": " + what);
@@ -160,14 +160,14 @@ void GgufWriter::add_tensor(const std::string & name, ggml_type type, const std:
     ggml_tensor tensor{};
     tensor.type  = type;
     tensor.nb[0] = ggml_type_size(type);
-    int64_t room =
+    int64_t capacity =
         std::numeric_limits<int64_t>::max() / int64_t(tensor.nb[0]); // elements that can still be multiplied in
     for (size_t j = 0; j < GGML_MAX_DIMS; ++j) {
         tensor.ne[j] = j < ne.size() ? ne[j] : 1;
-        if (tensor.ne[j] < 1 || tensor.ne[j] > room) {
+        if (tensor.ne[j] < 1 || tensor.ne[j] > capacity) {
             impl_->fail(what + ": shape " + format_shape(ne) + " is not possible");
         }
-        room /= tensor.ne[j];
+        capacity /= tensor.ne[j];
         if (j > 0) {
             tensor.nb[j] = tensor.nb[j - 1] * static_cast<size_t>(j == 1 ? tensor.ne[0] / block : tensor.ne[j - 1]);
         }
@@ -195,7 +195,7 @@ void GgufWriter::begin_data() {
     impl_->has_header = true;
 }
 
-void GgufWriter::write_part(const std::string & name, const void * data, size_t size) {
+void GgufWriter::write_chunk(const std::string & name, const void * data, size_t size) {
     const gguf_context * gguf = impl_->gguf.get();
     const std::string    what = "tensor " + in_quotes(name);
     const int64_t        i    = impl_->n_written;
@@ -209,15 +209,15 @@ void GgufWriter::write_part(const std::string & name, const void * data, size_t 
         impl_->fail(what + ": expected the data of " + in_quotes(gguf_get_tensor_name(gguf, i)));
     }
     const size_t total = gguf_get_tensor_size(gguf, i);
-    if (size > total - impl_->part_size) {
-        impl_->fail(what + ": " + std::to_string(impl_->part_size + size) + " bytes of data, expected " +
+    if (size > total - impl_->chunk_bytes) {
+        impl_->fail(what + ": " + std::to_string(impl_->chunk_bytes + size) + " bytes of data, expected " +
                     std::to_string(total));
     }
     impl_->file.write(data, size);
-    impl_->part_size += size;
-    if (impl_->part_size == total) {
+    impl_->chunk_bytes += size;
+    if (impl_->chunk_bytes == total) {
         impl_->pad();
-        impl_->part_size = 0;
+        impl_->chunk_bytes = 0;
         ++impl_->n_written;
     }
 }
@@ -226,14 +226,14 @@ void GgufWriter::write_tensor(const std::string & name, const void * data, size_
     const gguf_context * gguf = impl_->gguf.get();
     const int64_t        i    = impl_->n_written;
     const bool is_next = impl_->has_header && i < gguf_get_n_tensors(gguf) && name == gguf_get_tensor_name(gguf, i);
-    if (is_next && impl_->part_size + size != gguf_get_tensor_size(gguf, i)) {
-        impl_->fail("tensor " + in_quotes(name) + ": " + std::to_string(impl_->part_size + size) +
+    if (is_next && impl_->chunk_bytes + size != gguf_get_tensor_size(gguf, i)) {
+        impl_->fail("tensor " + in_quotes(name) + ": " + std::to_string(impl_->chunk_bytes + size) +
                     " bytes of data, expected " + std::to_string(gguf_get_tensor_size(gguf, i)));
     }
-    write_part(name, data, size);
+    write_chunk(name, data, size);
 }
 
-void GgufWriter::finish(const WhenWhole & when_whole) {
+void GgufWriter::finish(const BeforeRename & before_rename) {
     const gguf_context * gguf = impl_->gguf.get();
     if (!impl_->has_header) {
         begin_data();
@@ -244,8 +244,8 @@ void GgufWriter::finish(const WhenWhole & when_whole) {
     }
     impl_->file.sync();
     impl_->verify();
-    if (when_whole) {
-        when_whole(impl_->file.temp_path());
+    if (before_rename) {
+        before_rename(impl_->file.temp_path());
     }
     impl_->file.commit();
 }

@@ -45,11 +45,11 @@ class GgufWriter {
     // The data of the next announced tensor; size must be ggml_row_size(type, ne0) * rows.
     void write_tensor(const std::string & name, const void * data, size_t size);
     // The same in parts of any size, one after the other, for tensors that never exist as a whole in memory.
-    void write_part(const std::string & name, const void * data, size_t size);
-    // Flushes, checks that every tensor came, reads the file back, renames it into place. when_whole is called before
+    void write_chunk(const std::string & name, const void * data, size_t size);
+    // Flushes, checks that every tensor came, reads the file back, renames it into place. before_rename is called before
     // the renaming, with the path the whole file has until then; when it throws there is no new file.
-    using WhenWhole = std::function<void(const std::string & path)>;
-    void finish(const WhenWhole & when_whole = {});
+    using BeforeRename = std::function<void(const std::string & path)>;
+    void finish(const BeforeRename & before_rename = {});
 
   private:
     struct Impl;

@@ -11,9 +11,9 @@ namespace penelope {
 namespace {
 
 constexpr Symbol kEnd          = std::numeric_limits<Symbol>::max(); // of an alternative
-constexpr size_t kMostStacks   = 20000;                              // of one state
-constexpr size_t kMostSpent    = 100000000;                          // stacks looked at in all, less than a second ...
-constexpr size_t kMostKept     = 16000000; // ... and numbers in the tables of all states, some tens of MB
+constexpr size_t kMaxStacks    = 20000;                              // of one state
+constexpr size_t kMaxWork      = 100000000;                          // stacks looked at in all, less than a second ...
+constexpr size_t kMaxTableSize = 16000000; // ... and numbers in the tables of all states, some tens of MB
 constexpr size_t kOpenSteps    = 16;       // opening a rule takes as long as looking at so many stacks
 constexpr size_t kFrameNumbers = 16;       // a frame and its entry in the hash table
 constexpr size_t kStateNumbers = 64;       // a state without its stacks and transitions: vectors, entry in the map
@@ -54,19 +54,19 @@ Automaton::Automaton(std::shared_ptr<const Grammar> grammar) : grammar_(std::mov
 }
 
 double Automaton::used() const {
-    return std::max(double(n_spent_) / double(kMostSpent), double(n_kept_) / double(kMostKept));
+    return std::max(double(work_done_) / double(kMaxWork), double(table_size_) / double(kMaxTableSize));
 }
 
-void Automaton::spend(size_t n_steps) {
-    n_spent_ += n_steps;
-    if (n_spent_ > kMostSpent) {
+void Automaton::charge_work(size_t n_steps) {
+    work_done_ += n_steps;
+    if (work_done_ > kMaxWork) {
         fail_ambiguous();
     }
 }
 
-void Automaton::keep(size_t n_numbers) {
-    n_kept_ += n_numbers;
-    if (n_kept_ > kMostKept) {
+void Automaton::charge_memory(size_t n_numbers) {
+    table_size_ += n_numbers;
+    if (table_size_ > kMaxTableSize) {
         fail_ambiguous();
     }
 }
@@ -75,7 +75,7 @@ int Automaton::frame(int place, int below) {
     const uint64_t key         = uint64_t(uint32_t(place)) << 32 | uint32_t(below);
     const auto [found, is_new] = frame_ids_.emplace(key, int(frames_.size()));
     if (is_new) {
-        keep(kFrameNumbers);
+        charge_memory(kFrameNumbers);
         frames_.push_back({ place, below });
     }
     return found->second;
@@ -89,7 +89,7 @@ int Automaton::state_of(std::vector<Frame> open) {
         const Frame  top    = open.back();
         const Symbol symbol = code_[size_t(top.place)];
         open.pop_back();
-        spend(kOpenSteps);
+        charge_work(kOpenSteps);
         if (symbol == kEnd && top.below == none) {
             state.accepts = true;
             continue;
@@ -102,7 +102,7 @@ int Automaton::state_of(std::vector<Frame> open) {
         if (!seen.insert(id).second) {
             continue;
         }
-        if (seen.size() > kMostStacks) {
+        if (seen.size() > kMaxStacks) {
             fail_ambiguous();
         }
         if (symbol < 0) {
@@ -121,15 +121,15 @@ int Automaton::state_of(std::vector<Frame> open) {
     std::sort(state.stacks.begin(), state.stacks.end());
     const auto [found, is_new] = state_ids_.emplace(std::pair(state.stacks, state.accepts), int(states_.size()));
     if (is_new) {
-        keep(kStateNumbers + 2 * state.stacks.size() + byte_of_.size());
+        charge_memory(kStateNumbers + 2 * state.stacks.size() + byte_of_.size());
         state.next.assign(byte_of_.size(), unknown);
         states_.push_back(std::move(state));
     }
     return found->second;
 }
 
-int Automaton::take(int state, size_t group) {
-    spend(states_[size_t(state)].stacks.size() + 1);
+int Automaton::transition(int state, size_t group) {
+    charge_work(states_[size_t(state)].stacks.size() + 1);
     std::vector<Frame> open;
     for (const int id : states_[size_t(state)].stacks) {
         const Frame top = frames_[size_t(id)];
@@ -141,7 +141,7 @@ int Automaton::take(int state, size_t group) {
 }
 
 int Automaton::add_transition(int state, size_t group) {
-    const int to                       = take(state, group); // may add states
+    const int to                       = transition(state, group); // may add states
     states_[size_t(state)].next[group] = to;
     return to;
 }

@@ -29,11 +29,11 @@ class Automaton {
     int next(int state, std::string_view text);
 
     bool accepts(int state) const { return state != dead && states_[size_t(state)].accepts; } // the text may end here
-    bool goes_on(int state) const { return state != dead && !states_[size_t(state)].stacks.empty(); }
+    bool can_continue(int state) const { return state != dead && !states_[size_t(state)].stacks.empty(); }
 
     double used() const; // of the work and memory it may take, from 0 to 1
     // Counts memory that a user of the automaton holds for its states, in the automaton's own limit.
-    void count_memory(size_t n_bytes) { keep((n_bytes + sizeof(int) - 1) / sizeof(int)); }
+    void count_memory(size_t n_bytes) { charge_memory((n_bytes + sizeof(int) - 1) / sizeof(int)); }
 
   private:
     static constexpr int none    = -1; // the empty stack
@@ -50,11 +50,11 @@ class Automaton {
         std::vector<int> next; // by group of bytes
     };
 
-    void spend(size_t n_steps);
-    void keep(size_t n_numbers);
+    void charge_work(size_t n_steps);
+    void charge_memory(size_t n_numbers);
     int  frame(int place, int below);
     int  state_of(std::vector<Frame> open);
-    int  take(int state, size_t group);
+    int  transition(int state, size_t group);
     int  add_transition(int state, size_t group);
 
     std::shared_ptr<const Grammar> grammar_;
@@ -67,7 +67,7 @@ class Automaton {
     std::unordered_map<uint64_t, int>                frame_ids_;
     std::vector<State>                               states_;
     std::map<std::pair<std::vector<int>, bool>, int> state_ids_;
-    size_t                                           n_spent_ = 0, n_kept_ = 0;
+    size_t                                           work_done_ = 0, table_size_ = 0;
     int                                              start_;
 };
 

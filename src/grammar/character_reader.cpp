@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMostCounted = 10000;
+constexpr size_t kMaxRepeat = 10000;
 
 std::string valid_text(std::string_view text) {
     std::string out;
@@ -21,8 +21,8 @@ size_t read_number(CharacterReader & in) {
     size_t value = 0, n_digits = 0;
     for (; !in.at_end() && in.peek() >= '0' && in.peek() <= '9'; in.skip(), n_digits++) {
         value = value * 10 + size_t(in.peek() - '0');
-        if (value > kMostCounted) {
-            in.fail("more than " + std::to_string(kMostCounted) + " times");
+        if (value > kMaxRepeat) {
+            in.fail("more than " + std::to_string(kMaxRepeat) + " times");
         }
     }
     if (n_digits == 0) {

@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-constexpr int kMostNested = 200;
+constexpr int kMaxNesting = 200;
 
 class Gbnf {
   public:
@@ -95,7 +95,7 @@ class Gbnf {
 
     // depth: of parentheses. Line ends inside of them are white space.
     Symbol alternatives(int depth) {
-        if (depth > kMostNested) {
+        if (depth > kMaxNesting) {
             in_.fail("parentheses inside each other too deeply");
         }
         const Symbol rule = builder_.rule();

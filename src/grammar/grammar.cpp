@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t   kMostSymbols   = 200000; // counts such as {0,1000} unfold
+constexpr size_t   kMaxSymbols    = 200000; // counts such as {0,1000} unfold
 constexpr uint32_t kLastCodePoint = 0x10FFFF;
 
 ByteSet byte_range(unsigned char first, unsigned char last) {
@@ -142,7 +142,7 @@ CodeRanges complement(CodeRanges ranges) {
 
 void GrammarBuilder::count(size_t n_symbols) {
     n_symbols_ += n_symbols;
-    if (n_symbols_ > kMostSymbols) {
+    if (n_symbols_ > kMaxSymbols) {
         throw Error(ErrorKind::unsupported, "grammar: it is too large",
                     "counts such as {0,1000} unfold; use smaller ones or none");
     }

@@ -14,8 +14,8 @@ namespace penelope {
 
 namespace {
 
-constexpr int    kMostNested = 100;
-constexpr size_t kMostBytes  = 65536;
+constexpr int    kMaxNesting     = 100;
+constexpr size_t kMaxSchemaBytes = 65536;
 
 // Regular expressions of formats, within the days every month has.
 constexpr std::pair<const char *, const char *> kFormats[] = {
@@ -65,13 +65,13 @@ Symbol Schema::referred(const std::string & pointer) {
         return found->second;
     }
     if (pointer.empty() || pointer[0] != '#') {
-        refuse_schema("$ref", in_quotes(pointer) + " is not within the schema", "put it into $defs");
+        reject_schema("$ref", in_quotes(pointer) + " is not within the schema", "put it into $defs");
     }
     const OrderedJson * target = nullptr;
     try {
         target = &root_.at(OrderedJson::json_pointer(pointer.substr(1)));
     } catch (const std::exception &) {
-        refuse_schema("$ref", "there is no " + in_quotes(pointer));
+        reject_schema("$ref", "there is no " + in_quotes(pointer));
     }
     const Symbol rule = refs_[pointer] = builder_.rule();
     builder_.add(rule, { schema(*target, pointer) });
@@ -83,10 +83,10 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
         return json_.value();
     }
     if (!s.is_object()) {
-        refuse_schema(where, s.is_boolean() ? "nothing is allowed here" : "a schema is an object");
+        reject_schema(where, s.is_boolean() ? "nothing is allowed here" : "a schema is an object");
     }
-    if (++depth_ > kMostNested) {
-        refuse_schema(where, "schemas inside each other too deeply");
+    if (++depth_ > kMaxNesting) {
+        reject_schema(where, "schemas inside each other too deeply");
     }
     check_schema_keywords(s, where);
     // Each of these says everything; what stands beside it would have to hold as well.
@@ -94,14 +94,14 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
     const auto alone = [&](const std::string & name, const std::string & allowed = "") {
         for (const SchemaKeyword & keyword : schema_keywords()) {
             if (keyword.name != name && keyword.name != allowed && s.contains(keyword.name)) {
-                refuse_schema(where, name + " beside " + keyword.name + " is not supported");
+                reject_schema(where, name + " beside " + keyword.name + " is not supported");
             }
         }
     };
     if (s.contains("$ref")) {
         alone("$ref");
         if (!s["$ref"].is_string()) {
-            refuse_schema(where, "$ref is no string");
+            reject_schema(where, "$ref is no string");
         }
         out = referred(s["$ref"].get<std::string>());
     } else if (s.contains("enum") || s.contains("const")) {
@@ -116,14 +116,14 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
                 return root_.at(OrderedJson::json_pointer(pointer.substr(1)));
             };
             if (!branches_are_disjoint(s[name], resolve)) {
-                refuse_schema(where, "oneOf: an answer could fit two of its branches",
+                reject_schema(where, "oneOf: an answer could fit two of its branches",
                               "use anyOf, or let them differ in a constant");
             }
         }
     } else if (s.contains("allOf")) {
         alone("allOf");
         if (!s["allOf"].is_array() || s["allOf"].size() != 1) {
-            refuse_schema(where, "allOf of several is not supported", "write it as one schema");
+            reject_schema(where, "allOf of several is not supported", "write it as one schema");
         }
         out = schema(s["allOf"][0], where + "/allOf/0");
     } else {
@@ -140,7 +140,7 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
 
 Symbol Schema::branches(const OrderedJson & list, const std::string & where) {
     if (!list.is_array() || list.empty()) {
-        refuse_schema(where, "expected a list of schemas");
+        reject_schema(where, "expected a list of schemas");
     }
     std::vector<Sequence> all;
     for (const OrderedJson & one : list) {
@@ -152,7 +152,7 @@ Symbol Schema::branches(const OrderedJson & list, const std::string & where) {
 Symbol Schema::values(const OrderedJson & s, const std::string & where) {
     const OrderedJson list = s.contains("const") ? OrderedJson::array({ s["const"] }) : s["enum"];
     if (!list.is_array()) {
-        refuse_schema(where, "enum: expected a list");
+        reject_schema(where, "enum: expected a list");
     }
     const std::vector<std::string> types = schema_types(s, where);
     std::vector<Sequence>          all;
@@ -163,7 +163,7 @@ Symbol Schema::values(const OrderedJson & s, const std::string & where) {
         }
     }
     if (all.empty()) {
-        refuse_schema(where, "no value is allowed here");
+        reject_schema(where, "no value is allowed here");
     }
     return builder_.any_of(all);
 }
@@ -193,7 +193,7 @@ std::optional<size_t> Schema::size_in(const OrderedJson & s, const char * name, 
         return std::nullopt;
     }
     if (!s[name].is_number_unsigned()) {
-        refuse_schema(where, std::string(name) + ": expected a whole number of 0 or more");
+        reject_schema(where, std::string(name) + ": expected a whole number of 0 or more");
     }
     return s[name].get<size_t>();
 }
@@ -204,7 +204,7 @@ std::optional<int64_t> Schema::bound_in(const OrderedJson & s, const char * name
     }
     const double value = s[name].is_number() ? s[name].get<double>() : NAN;
     if (!(std::fabs(value) < 9e15) || value != std::floor(value)) {
-        refuse_schema(where, std::string(name) + ": expected a whole number");
+        reject_schema(where, std::string(name) + ": expected a whole number");
     }
     return int64_t(value);
 }
@@ -218,7 +218,7 @@ Symbol Schema::integer(const OrderedJson & s, const std::string & where) {
         most = std::min(most.value_or(*below - 1), *below - 1);
     }
     if (least && most && *least > *most) {
-        refuse_schema(where, "no integer is between the bounds");
+        reject_schema(where, "no integer is between the bounds");
     }
     return json_.integer(least, most);
 }
@@ -227,7 +227,7 @@ Symbol Schema::number(const OrderedJson & s, const std::string & where) {
     const bool from_0 = s.contains("minimum") && s["minimum"] == 0;
     for (const char * name : { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum" }) {
         if (s.contains(name) && !(from_0 && std::string(name) == "minimum")) {
-            refuse_schema(where, std::string(name) + " of a number is not supported",
+            reject_schema(where, std::string(name) + " of a number is not supported",
                           "of an integer it is, and a minimum of 0");
         }
     }
@@ -237,11 +237,11 @@ Symbol Schema::number(const OrderedJson & s, const std::string & where) {
 Symbol Schema::string(const OrderedJson & s, const std::string & where) {
     const bool sized = s.contains("minLength") || s.contains("maxLength");
     if (sized + s.contains("pattern") + s.contains("format") > 1) {
-        refuse_schema(where, "only one of length, pattern and format is supported");
+        reject_schema(where, "only one of length, pattern and format is supported");
     }
     const auto text_in = [&](const char * name) {
         if (!s[name].is_string()) {
-            refuse_schema(where, std::string(name) + ": expected a string");
+            reject_schema(where, std::string(name) + ": expected a string");
         }
         return s[name].get<std::string>();
     };
@@ -254,13 +254,13 @@ Symbol Schema::string(const OrderedJson & s, const std::string & where) {
                 return pattern_string(builder_, json_, pattern, "");
             }
         }
-        refuse_schema(where, "format " + in_quotes(text_in("format")) + " is not supported",
+        reject_schema(where, "format " + in_quotes(text_in("format")) + " is not supported",
                       "date, time, date-time and uuid are");
     }
     const size_t                least = size_in(s, "minLength", where).value_or(0);
     const std::optional<size_t> most  = size_in(s, "maxLength", where);
     if (most && *most < least) {
-        refuse_schema(where, "no string has such a length");
+        reject_schema(where, "no string has such a length");
     }
     return sized ? json_.string_of(json_.character(), least, most) : json_.string();
 }
@@ -269,7 +269,7 @@ Symbol Schema::array(const OrderedJson & s, const std::string & where) {
     const size_t                least = size_in(s, "minItems", where).value_or(0);
     const std::optional<size_t> most  = size_in(s, "maxItems", where);
     if (most && *most < least) {
-        refuse_schema(where, "no list has such a length");
+        reject_schema(where, "no list has such a length");
     }
     const bool   only_prefix = s.contains("items") && s["items"] == false;
     const Symbol item = s.contains("items") && !only_prefix ? schema(s["items"], where + "/items") : json_.value();
@@ -278,11 +278,11 @@ Symbol Schema::array(const OrderedJson & s, const std::string & where) {
     }
     const OrderedJson & prefix = s["prefixItems"];
     if (!prefix.is_array() || prefix.empty()) {
-        refuse_schema(where, "prefixItems: expected a list of schemas");
+        reject_schema(where, "prefixItems: expected a list of schemas");
     }
     const size_t n = prefix.size();
     if ((most && *most < n) || (only_prefix && least > n)) {
-        refuse_schema(where, "prefixItems: minItems and maxItems ask for another length");
+        reject_schema(where, "prefixItems: minItems and maxItems ask for another length");
     }
     Sequence list = builder_.literal("[");
     for (size_t i = 0; i < n; i++) {
@@ -301,7 +301,7 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
     const OrderedJson others   = s.value("additionalProperties", OrderedJson(true)),
                       required = s.value("required", OrderedJson::array());
     if (!properties.is_object() || !required.is_array()) {
-        refuse_schema(where, "properties is an object, required a list of names");
+        reject_schema(where, "properties is an object, required a list of names");
     }
     struct Member {
         Sequence text;
@@ -311,7 +311,7 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
     std::vector<std::string> needed;
     for (const OrderedJson & name : required) {
         if (!name.is_string()) {
-            refuse_schema(where, "required: expected a list of names");
+            reject_schema(where, "required: expected a list of names");
         }
         needed.push_back(name.get<std::string>());
     }
@@ -324,7 +324,7 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
     const auto other = [&] { return schema(others, where + "/additionalProperties"); };
     for (const std::string & name : needed) {
         if (others == false) {
-            refuse_schema(where, "required " + in_quotes(name) + " is not allowed");
+            reject_schema(where, "required " + in_quotes(name) + " is not allowed");
         }
         members.push_back({ json_.key(name) + Sequence{ other() }, true });
     }
@@ -349,8 +349,8 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
 } // namespace
 
 Grammar json_schema_grammar(const OrderedJson & schema) {
-    if (dump_json(schema).size() > kMostBytes) {
-        refuse_schema("#", "more than " + std::to_string(kMostBytes / 1024) + " KiB of schema");
+    if (dump_json(schema).size() > kMaxSchemaBytes) {
+        reject_schema("#", "more than " + std::to_string(kMaxSchemaBytes / 1024) + " KiB of schema");
     }
     return Schema(schema).compile();
 }

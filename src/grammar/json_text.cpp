@@ -6,7 +6,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMostDigits = 16; // of numbers without bounds: models would go on for ever
+constexpr size_t kMaxDigits = 16; // of numbers without bounds: models would go on for ever
 
 const CodeRanges kDigits = { { '0', '9' } };
 const CodeRanges kPlain  = { { ' ', '!' },
@@ -157,7 +157,7 @@ Symbol JsonText::number_from_0() {
     return once("number from 0", [&] {
         const Symbol digit = builder_.character(kDigits);
         const Symbol fraction =
-            builder_.any_of({ builder_.literal(".") + Sequence{ builder_.repeat(digit, 1, kMostDigits) } });
+            builder_.any_of({ builder_.literal(".") + Sequence{ builder_.repeat(digit, 1, kMaxDigits) } });
         const Symbol sign     = builder_.character({ { '+', '+' }, { '-', '-' } });
         const Symbol e        = builder_.character({ { 'e', 'e' }, { 'E', 'E' } });
         const Symbol exponent = builder_.any_of({ { e, builder_.optional(sign), builder_.repeat(digit, 1, 2) } });
@@ -180,7 +180,7 @@ std::vector<Sequence> JsonText::natural(uint64_t least, std::optional<uint64_t> 
     if (!most) {
         const size_t   n     = lo.size();
         const Sequence first = { builder_.character({ { '1', '9' } }) };
-        const size_t   more  = std::max(n, kMostDigits - 1);
+        const size_t   more  = std::max(n, kMaxDigits - 1);
         all                  = builder_.between(lo, std::string(n, '9'), '0', '9');
         all.push_back(first + Sequence{ builder_.repeat(digit, n, more) });
         return all;

@@ -7,8 +7,8 @@ namespace penelope {
 
 namespace {
 
-constexpr int    kMostRefs = 16; // one to another
-constexpr size_t kMostComparisons =
+constexpr int    kMaxRefs = 16; // one to another
+constexpr size_t kMaxComparisons =
     1000000; // of names and values; schemas that hold each other could be compared for ever
 
 const OrderedJson kNothing, kNoProperties = OrderedJson::object(), kNoNames = OrderedJson::array();
@@ -58,7 +58,7 @@ class Branches {
   private:
     const OrderedJson & followed(const OrderedJson & schema) const {
         const OrderedJson * at = &schema;
-        for (int i = 0; i < kMostRefs && member(*at, "$ref").is_string(); i++) {
+        for (int i = 0; i < kMaxRefs && member(*at, "$ref").is_string(); i++) {
             at = &resolve_(member(*at, "$ref").get<std::string>());
         }
         return *at;
@@ -75,7 +75,7 @@ class Branches {
     }
 
     const ResolveRef & resolve_;
-    size_t             left_ = kMostComparisons;
+    size_t             left_ = kMaxComparisons;
 };
 
 bool Branches::disjoint(const OrderedJson & first, const OrderedJson & second, int depth) {
@@ -102,7 +102,7 @@ bool Branches::disjoint(const OrderedJson & first, const OrderedJson & second, i
     if (a_types != std::vector<std::string>{ "object" } || a_types != b_types) {
         return false;
     }
-    if (depth == kMostRefs) {
+    if (depth == kMaxRefs) {
         return false; // schemas that hold themselves
     }
     // Objects that both need a property and give it other values.

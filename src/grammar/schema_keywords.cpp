@@ -45,7 +45,7 @@ const std::vector<SchemaKeyword> & schema_keywords() {
     return table;
 }
 
-void refuse_schema(const std::string & where, const std::string & why, const std::string & hint) {
+void reject_schema(const std::string & where, const std::string & why, const std::string & hint) {
     throw Error(ErrorKind::unsupported, "schema " + where + ": " + why, hint);
 }
 
@@ -57,7 +57,7 @@ void check_schema_keywords(const OrderedJson & schema, const std::string & where
         const bool          idle    = (key == "uniqueItems" || key == "nullable") && value == false;
         if (!is_note && !idle &&
             std::none_of(known.begin(), known.end(), [&](const SchemaKeyword & k) { return key == k.name; })) {
-            refuse_schema(where, in_quotes(key) + " is not supported", "leave it out and check the answer afterwards");
+            reject_schema(where, in_quotes(key) + " is not supported", "leave it out and check the answer afterwards");
         }
     }
 }
@@ -69,7 +69,7 @@ std::vector<std::string> schema_types(const OrderedJson & schema, const std::str
         for (const OrderedJson & one : named.is_array() ? named : OrderedJson::array({ named })) {
             const std::string name = one.is_string() ? one.get<std::string>() : "";
             if (std::find(std::begin(kTypes), std::end(kTypes), name) == std::end(kTypes)) {
-                refuse_schema(where, "type is none of JSON's",
+                reject_schema(where, "type is none of JSON's",
                               "object, array, string, integer, number, boolean or null");
             }
             types.push_back(name);

@@ -16,7 +16,7 @@ struct SchemaKeyword {
 const std::vector<SchemaKeyword> & schema_keywords();
 
 // where: the place in the schema. Throws Error(unsupported).
-[[noreturn]] void refuse_schema(const std::string & where, const std::string & why, const std::string & hint = "");
+[[noreturn]] void reject_schema(const std::string & where, const std::string & why, const std::string & hint = "");
 void              check_schema_keywords(const OrderedJson & schema, const std::string & where); // those we do not know
 // The types a schema names, else those its keywords are about; none when nothing is said.
 std::vector<std::string> schema_types(const OrderedJson & schema, const std::string & where);

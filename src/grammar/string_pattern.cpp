@@ -6,7 +6,7 @@ namespace penelope {
 
 namespace {
 
-constexpr int          kMostNested  = 100;
+constexpr int          kMaxNesting  = 100;
 constexpr const char * kPunctuation = "^$.*+?()[]{}|/-\"'";
 
 class Pattern {
@@ -41,7 +41,7 @@ class Pattern {
 
   private:
     Symbol alternatives(int depth) {
-        if (depth > kMostNested) {
+        if (depth > kMaxNesting) {
             in_.fail("groups inside each other too deeply");
         }
         const Symbol rule = builder_.rule();

@@ -114,7 +114,7 @@ const float * TokenFilter::masked(const float * logits, int n) {
 }
 
 bool TokenFilter::complete() const {
-    return automaton_.accepts(state_) && !automaton_.goes_on(state_);
+    return automaton_.accepts(state_) && !automaton_.can_continue(state_);
 }
 
 } // namespace penelope

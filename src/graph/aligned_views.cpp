@@ -8,7 +8,7 @@ namespace penelope {
 namespace {
 
 bool needs_copy(const ggml_tensor * node, const ggml_tensor * source, size_t alignment) {
-    return source && source->view_src && source->view_offs % alignment != 0 && !takes_any_place(node, source);
+    return source && source->view_src && source->view_offs % alignment != 0 && !accepts_unaligned(node, source);
 }
 
 bool is_input(const ggml_tensor * view) {
@@ -17,7 +17,7 @@ bool is_input(const ggml_tensor * view) {
 
 } // namespace
 
-bool computes_nothing(const ggml_tensor * node) {
+bool is_empty_op(const ggml_tensor * node) {
     switch (node->op) {
         case GGML_OP_NONE:
         case GGML_OP_VIEW:
@@ -28,8 +28,8 @@ bool computes_nothing(const ggml_tensor * node) {
     }
 }
 
-bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source) {
-    if (computes_nothing(node)) {
+bool accepts_unaligned(const ggml_tensor * node, const ggml_tensor * source) {
+    if (is_empty_op(node)) {
         return true;
     }
     switch (node->op) {
@@ -64,7 +64,7 @@ AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment) {
         order.add(node);
     }
     if (aligned.copies.n_bytes() > 0) {
-        aligned.counted = order.graph();
+        aligned.owned = order.graph();
     }
     return aligned;
 }

@@ -13,16 +13,16 @@ namespace penelope {
 
 struct AlignedGraph {
     TensorHeaders copies;
-    CountedGraph  counted; // of null: the graph given is fine as it is
+    OwnedGraph    owned; // of null: the graph given is fine as it is
 
-    size_t n_bytes() const { return copies.n_bytes() + (counted.ctx ? ggml_get_mem_size(counted.ctx.get()) : 0); }
+    size_t n_bytes() const { return copies.n_bytes() + (owned.ctx ? ggml_get_mem_size(owned.ctx.get()) : 0); }
 };
 
 // Another look at its operand: no kernel runs for it.
-bool computes_nothing(const ggml_tensor * node);
+bool is_empty_op(const ggml_tensor * node);
 
 // Whether a node may read this operand wherever it starts: the node computes nothing, is the copy itself or writes to the operand.
-bool takes_any_place(const ggml_tensor * node, const ggml_tensor * source);
+bool accepts_unaligned(const ggml_tensor * node, const ggml_tensor * source);
 
 // A graph of the same nodes in the same order with the copies between them. Nothing may have memory yet.
 AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment);

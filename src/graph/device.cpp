@@ -104,7 +104,7 @@ Backend::Backend(const DeviceInfo & device, int n_threads)
     if (!backend_) {
         throw Error(ErrorKind::device, "device " + device.name + ": cannot be opened");
     }
-    use_threads(*this, n_threads_);
+    set_n_threads(*this, n_threads_);
 }
 
 Backend::Backend(const std::vector<DeviceInfo> & devices, int n_threads) : Backend(devices.front(), n_threads) {

@@ -41,9 +41,9 @@ class Backend {
     // Of a model whose layers are spread over several devices; the first one is the backend itself.
     Backend(const std::vector<DeviceInfo> & devices, int n_threads);
 
-    size_t          n_parts() const { return 1 + others_.size(); }
-    const Backend & part(size_t i) const { return i == 0 ? *this : *others_[i - 1]; }
-    bool            is_cpu_alone() const { return others_.empty() && device_.is_cpu; }
+    size_t          n_devices() const { return 1 + others_.size(); }
+    const Backend & device_backend(size_t i) const { return i == 0 ? *this : *others_[i - 1]; }
+    bool            is_cpu_only() const { return others_.empty() && device_.is_cpu; }
 
     ggml_backend_t             get() const { return backend_.get(); }
     ggml_backend_buffer_type_t buffer_type() const;

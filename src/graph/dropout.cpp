@@ -40,11 +40,11 @@ int64_t dropout_block(int64_t n_features) {
 }
 
 void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const {
-    const int64_t  block   = dropout_block(x->ne[0]);
-    const int64_t  per_row = x->ne[0] / block;
-    const auto     n_rows  = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
-    const RowSpans one{ { 0, ggml_nrows(x), 0, 0 } };
-    for (const RowSpan & span : rows ? *rows : one) {
+    const int64_t     block   = dropout_block(x->ne[0]);
+    const int64_t     per_row = x->ne[0] / block;
+    const auto        n_rows  = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
+    const SeqRowsList one{ { 0, ggml_nrows(x), 0, 0 } };
+    for (const SeqRows & span : rows ? *rows : one) {
         const int64_t begin = std::max(first, span.first * per_row);
         const int64_t end   = std::min(first + n, (span.first + span.count) * per_row);
         if (begin >= end) {
@@ -54,12 +54,13 @@ void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int3
                                      ? uint32_t(span.stream)
                                      : source.examples[size_t(span.stream) % source.examples.size()];
         const uint64_t stream  = stream_id("dropout", source.step << kExampleBits | example);
-        const int64_t  front   = source.fronts.empty() ? 0 : source.fronts[size_t(span.stream) % source.fronts.size()];
+        const int64_t  front =
+            source.left_padding.empty() ? 0 : source.left_padding[size_t(span.stream) % source.left_padding.size()];
         // Blocks are counted from the beginning of the example, four to a counter; what stands in front counts from below zero.
-        const auto    place = uint64_t((span.place - front - span.first) * per_row + begin);
+        const auto    block_position = uint64_t((span.position - front - span.first) * per_row + begin);
         PhiloxCounter words{};
         for (int64_t at = 0; at < end - begin; at++) {
-            const uint64_t i = place + uint64_t(at);
+            const uint64_t i = block_position + uint64_t(at);
             if (at == 0 || i % 4 == 0) {
                 words = philox4x32({ uint32_t(i / 4), uint32_t(number), uint32_t(stream), uint32_t(stream >> 32) },
                                    { uint32_t(source.seed), uint32_t(source.seed >> 32) });
@@ -70,11 +71,11 @@ void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int3
 }
 
 Draw next_draw(Graph & g, Node x) {
-    if (g.row_spans()) {
-        const RowSpan & last = g.row_spans()->back();
+    if (g.seq_rows()) {
+        const SeqRows & last = g.seq_rows()->back();
         GGML_ASSERT(last.first + last.count == ggml_nrows(x));
     }
-    return { g.next_draw(), g.row_spans() };
+    return { g.next_draw(), g.seq_rows() };
 }
 
 Node device_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {

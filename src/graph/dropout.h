@@ -24,7 +24,7 @@ struct Dropout {
     // The number in the whole minibatch of the example that stream s works on: examples[s % size]. Empty: s itself.
     std::vector<uint32_t> examples;
     // Places at the front of that example that hold nothing, likewise: draws count from there. Empty: none.
-    std::vector<int> fronts;
+    std::vector<int> left_padding;
 
     // [kDropoutBlock, kDropoutPatterns], made on the first call. Of every column exactly the share `rate` is dropped.
     const std::vector<float> & bank() const;
@@ -45,8 +45,8 @@ int64_t dropout_block(int64_t n_features);
 
 // One use of dropout in a graph: its number and the rows it works on.
 struct Draw {
-    int64_t                         number = 0;
-    std::shared_ptr<const RowSpans> rows; // null: rows of one sequence from its beginning
+    int64_t                            number = 0;
+    std::shared_ptr<const SeqRowsList> rows; // null: rows of one sequence from its beginning
 
     // Which rows of the bank, seen as [block, ...], the blocks first .. first + n - 1 of x take.
     void choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const;

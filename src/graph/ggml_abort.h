@@ -7,6 +7,6 @@
 namespace penelope {
 
 // `end` may print and tidy up, must not call ggml and must not return. Broken invariants still end as ggml ends them.
-void end_lost_devices_by(void (*end)(const Error & error));
+void set_fatal_error_handler(void (*end)(const Error & error));
 
 } // namespace penelope

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/memory.h"
-#include "graph/kernel_needs.h"
+#include "graph/op_support.h"
 #include "graph/rpc.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ int count_present(const std::vector<Node> & marks, const std::vector<Node> & amo
     return int(std::count_if(marks.begin(), marks.end(), [&](Node mark) { return nodes.count(mark) > 0; }));
 }
 
-uint64_t next_number() {
+uint64_t next_uid() {
     static std::atomic<uint64_t> last{ 0 };
     return ++last;
 }
 
 } // namespace
 
-Graph::Graph(Tape * tape, const Backend * backend) : number_(next_number()), tape_(tape), backend_(backend) {}
+Graph::Graph(Tape * tape, const Backend * backend) : uid_(next_uid()), tape_(tape), backend_(backend) {}
 
 Node Graph::input(const std::string & name, ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2) {
     Node node = ggml_new_tensor_3d(ctx(), type, ne0, ne1, ne2);
@@ -63,18 +63,18 @@ Node Graph::named(Node node, const char * format, ...) const {
 void Graph::expand(Node node) {
     GGML_ASSERT(!is_planned_);
     order_.add(node);
-    node_parts_.resize(size_t(n_nodes()), part_);
+    node_devices_.resize(size_t(n_nodes()), device_id_);
 }
 
-void Graph::pause(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work) {
+void Graph::host_callback(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work) {
     output(from);
-    pauses_.push_back({ from, [from, to, work = std::move(work)] { set_node(to, work(get_node(from))); } });
+    callbacks_.push_back({ from, [from, to, work = std::move(work)] { set_node(to, work(get_node(from))); } });
 }
 
-void Graph::may_stop_after(Node node) {
+void Graph::add_abort_point(Node node) {
     if (backend_ && !backend_->device().is_cpu && !tape_) {
         expand(node);
-        pauses_.push_back({ node, nullptr });
+        callbacks_.push_back({ node, nullptr });
     }
 }
 
@@ -87,7 +87,7 @@ void Graph::output(Node node) {
 }
 
 void Graph::mark_layer_application(Node node) {
-    if (!rebuilding_) {
+    if (!recomputing_) {
         layer_marks_.push_back(node);
     }
 }
@@ -96,8 +96,8 @@ Tape * Graph::set_tape(Tape * tape) {
     return std::exchange(tape_, tape);
 }
 
-bool Graph::set_rebuilding(bool rebuilding) {
-    return std::exchange(rebuilding_, rebuilding);
+bool Graph::set_recomputing(bool recomputing) {
+    return std::exchange(recomputing_, recomputing);
 }
 
 int64_t Graph::set_next_draw(int64_t draw) {
@@ -112,40 +112,40 @@ void Graph::allocate(const Backend & backend) {
 }
 
 // Tensors of this graph forget where they lay: ggml would take it for memory of somebody else's.
-void Graph::forget_places() {
-    headers_.forget_places();
-    aligned_.copies.forget_places();
-    cut_.forget_places();
+void Graph::clear_addresses() {
+    headers_.clear_addresses();
+    aligned_.copies.clear_addresses();
+    split_.clear_addresses();
 }
 
 size_t Graph::n_bytes() const {
     size_t n = plan_.n_bytes();
-    for (const GraphPart & part : cut_.parts()) {
-        n += part.plan.n_bytes();
+    for (const DeviceGraph & device_graph : split_.device_graphs()) {
+        n += device_graph.plan.n_bytes();
     }
     return n;
 }
 
 size_t Graph::header_bytes() const {
-    return headers_.n_bytes() + order_.graph_bytes() + aligned_.n_bytes() + cut_.header_bytes();
+    return headers_.n_bytes() + order_.graph_bytes() + aligned_.n_bytes() + split_.header_bytes();
 }
 
 size_t Graph::plan(const Backend & backend) {
     if (!is_planned_) {
-        forget_places();
+        clear_addresses();
         n_layer_applications_ = count_present(layer_marks_, order_.nodes());
-        counted_              = order_.graph();
-        cgraph_               = counted_.graph;
-        staged_.resize(backend.n_parts());
+        owned_                = order_.graph();
+        cgraph_               = owned_.graph;
+        staged_.resize(backend.n_devices());
         if (is_staged(backend)) {
-            cut_ = CutGraph(cgraph_, node_parts_, inputs_, pauses_, backend);
+            split_ = SplitGraph(cgraph_, node_devices_, inputs_, callbacks_, backend);
             for (size_t i = 0; i < staged_.size(); i++) {
-                staged_[i].inputs = cut_.parts()[i].inputs;
+                staged_[i].inputs = split_.device_graphs()[i].inputs;
             }
         } else {
             if (!backend.device().is_cpu) {
                 aligned_ = with_aligned_views(cgraph_, ggml_backend_buft_get_alignment(backend.buffer_type()));
-                cgraph_  = aligned_.counted.graph ? aligned_.counted.graph : cgraph_;
+                cgraph_  = aligned_.owned.graph ? aligned_.owned.graph : cgraph_;
             }
             plan_ = MemoryPlan(cgraph_, inputs_, backend.buffer_type());
             for (Node node : inputs_) {
@@ -157,8 +157,8 @@ size_t Graph::plan(const Backend & backend) {
     return n_bytes();
 }
 
-size_t Workspace::bytes(size_t part) const {
-    return buffers_[part] ? ggml_backend_buffer_get_size(buffers_[part].get()) : 0;
+size_t Workspace::bytes(size_t device_id) const {
+    return buffers_[device_id] ? ggml_backend_buffer_get_size(buffers_[device_id].get()) : 0;
 }
 
 size_t Workspace::bytes() const {
@@ -169,58 +169,59 @@ size_t Workspace::bytes() const {
     return n;
 }
 
-ggml_backend_buffer_t Workspace::reserve(const Backend & backend, size_t part, size_t needed) {
+ggml_backend_buffer_t Workspace::reserve(const Backend & backend, size_t device_id, size_t needed) {
     needed = std::max<size_t>(needed, 1);
-    if (bytes(part) < needed) {
-        const DeviceInfo & device = backend.part(part).device();
-        buffers_[part].reset(); // what it held counts as available below
+    if (bytes(device_id) < needed) {
+        const DeviceInfo & device = backend.device_backend(device_id).device();
+        buffers_[device_id].reset(); // what it held counts as available below
         if (device.is_cpu) {
             require_memory(needed, "graph buffer", "use a smaller context, batch or model");
         }
-        buffers_[part].reset(ggml_backend_buft_alloc_buffer(backend.part(part).buffer_type(), needed));
-        if (!buffers_[part]) {
+        buffers_[device_id].reset(
+            ggml_backend_buft_alloc_buffer(backend.device_backend(device_id).buffer_type(), needed));
+        if (!buffers_[device_id]) {
             throw device_memory_error("graph buffer", needed, device, "use a smaller context, batch or model");
         }
-        ggml_backend_buffer_set_usage(buffers_[part].get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
+        ggml_backend_buffer_set_usage(buffers_[device_id].get(), GGML_BACKEND_BUFFER_USAGE_COMPUTE);
     }
-    return buffers_[part].get();
+    return buffers_[device_id].get();
 }
 
 void Graph::allocate(const Backend & backend, Workspace & workspace) {
-    if (workspace.owner_ == number_) {
+    if (workspace.owner_ == uid_) {
         return;
     }
     plan(backend);
     workspace.owner_ = 0;
-    forget_places();
+    clear_addresses();
     if (is_staged(backend)) {
-        for (size_t i = 0; i < backend.n_parts(); i++) {
-            const GraphPart & part = cut_.parts()[i];
-            part.place(workspace.reserve(backend, i, part.plan.n_bytes()));
+        for (size_t i = 0; i < backend.n_devices(); i++) {
+            const DeviceGraph & device_graph = split_.device_graphs()[i];
+            device_graph.assign_addresses(workspace.reserve(backend, i, device_graph.plan.n_bytes()));
         }
     } else {
-        plan_.place(workspace.reserve(backend, 0, plan_.n_bytes()));
+        plan_.assign_addresses(workspace.reserve(backend, 0, plan_.n_bytes()));
     }
     if (!checked_) {
-        const std::vector<Node> missing = missing_operations(backend);
-        if (!missing.empty()) {
+        const std::vector<Node> unsupported = unsupported_nodes(backend);
+        if (!unsupported.empty()) {
             throw Error(ErrorKind::device,
-                        backend.device().name + ": cannot run " + ggml_op_desc(missing.front()) + " of node " +
-                            ggml_get_name(missing.front()),
+                        backend.device().name + ": cannot run " + ggml_op_desc(unsupported.front()) + " of node " +
+                            ggml_get_name(unsupported.front()),
                         "use --device CPU");
         }
         checked_ = true;
     }
     if (!is_staged(backend) && is_rpc(backend.device())) {
-        number_graph(backend.get(), cgraph_);
+        assign_graph_uid(backend.get(), cgraph_);
     }
-    for (const GraphStage & stage : cut_.stages()) {
-        const Backend & device = backend.part(stage.part);
+    for (const GraphStage & stage : split_.stages()) {
+        const Backend & device = backend.device_backend(stage.device_id);
         if (is_rpc(device.device())) {
-            number_graph(device.get(), stage.graph);
+            assign_graph_uid(device.get(), stage.graph);
         }
     }
-    workspace.owner_ = number_;
+    workspace.owner_ = uid_;
 }
 
 // The plan puts inputs first and in order, so that they are one stretch of memory on each device.
@@ -228,7 +229,7 @@ void Graph::set(Node input, const void * data, size_t n_bytes) {
     GGML_ASSERT(n_bytes == ggml_nbytes(input));
     for (StagedInputs & staged : staged_) {
         const auto found = std::find_if(staged.inputs.begin(), staged.inputs.end(),
-                                        [&](const GraphPart::Input & one) { return one.of == input; });
+                                        [&](const DeviceGraph::Input & one) { return one.of == input; });
         if (found == staged.inputs.end()) {
             continue;
         }
@@ -243,7 +244,7 @@ void Graph::set(Node input, const void * data, size_t n_bytes) {
     }
 }
 
-void Graph::send_inputs() {
+void Graph::upload_inputs() {
     for (const StagedInputs & staged : staged_) {
         if (staged.inputs.empty()) {
             continue;
@@ -262,23 +263,23 @@ void Graph::send_inputs() {
     }
 }
 
-std::vector<Node> Graph::missing_operations(const Backend & backend) const {
-    std::vector<Node> missing;
-    const auto        look = [&](const Backend & device, ggml_cgraph * graph) {
+std::vector<Node> Graph::unsupported_nodes(const Backend & backend) const {
+    std::vector<Node> unsupported;
+    const auto        check = [&](const Backend & device, ggml_cgraph * graph) {
         for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
             Node node = ggml_graph_node(graph, i);
-            if (!runs_node(node, device.device())) {
-                missing.push_back(node);
+            if (!supports_node(node, device.device())) {
+                unsupported.push_back(node);
             }
         }
     };
-    if (cut_.stages().empty()) {
-        look(backend, cgraph_);
+    if (split_.stages().empty()) {
+        check(backend, cgraph_);
     }
-    for (const GraphStage & stage : cut_.stages()) {
-        look(backend.part(stage.part), stage.graph);
+    for (const GraphStage & stage : split_.stages()) {
+        check(backend.device_backend(stage.device_id), stage.graph);
     }
-    return missing;
+    return unsupported;
 }
 
 namespace {
@@ -294,24 +295,24 @@ void check_status(ggml_status status, const Backend & backend) {
     }
 }
 
-void cross(const std::vector<Crossing> & crossings) {
-    for (const Crossing & crossing : crossings) {
-        ggml_backend_tensor_copy(crossing.from, crossing.to);
+void copy_across_devices(const std::vector<DeviceCopy> & device_copies) {
+    for (const DeviceCopy & copy : device_copies) {
+        ggml_backend_tensor_copy(copy.from, copy.to);
     }
 }
 
 } // namespace
 
 void Graph::compute_stages(const Backend & backend) {
-    cross(cut_.first_crossings());
-    for (const GraphStage & stage : cut_.stages()) {
-        const Backend & device = backend.part(stage.part);
+    copy_across_devices(split_.initial_copies());
+    for (const GraphStage & stage : split_.stages()) {
+        const Backend & device = backend.device_backend(stage.device_id);
         if (backend.aborted()) {
             throw Error(ErrorKind::cancelled, "interrupted");
         }
         check_status(ggml_backend_graph_compute(device.get(), stage.graph), device);
-        cross(stage.crossings);
-        for (const std::function<void()> & work : stage.pauses) {
+        copy_across_devices(stage.device_copies);
+        for (const std::function<void()> & work : stage.callbacks) {
             if (work) {
                 work();
             }
@@ -326,8 +327,8 @@ void Graph::compute(const Backend & backend) {
     for (const auto & [name, filled] : filled_inputs_) {
         filled.fill(*this, filled.node);
     }
-    on_device(backend.device().name, [&] {
-        send_inputs();
+    translate_device_errors(backend.device().name, [&] {
+        upload_inputs();
         if (is_staged(backend)) {
             compute_stages(backend);
         } else {

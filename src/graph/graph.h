@@ -6,10 +6,10 @@
 #pragma once
 
 #include "graph/aligned_views.h"
-#include "graph/cut_graph.h"
 #include "graph/device.h"
 #include "graph/memory_plan.h"
 #include "graph/node_order.h"
+#include "graph/split_graph.h"
 #include "graph/tensor_headers.h"
 #include "graph/transfer.h"
 
@@ -29,24 +29,24 @@ class Tape;
 // Memory for the nodes of graphs that are computed one at a time: as large as the largest of them, on every device.
 class Workspace {
   public:
-    explicit Workspace(const Backend & backend) : buffers_(backend.n_parts()) {}
+    explicit Workspace(const Backend & backend) : buffers_(backend.n_devices()) {}
     size_t bytes() const;
 
   private:
     friend class Graph;
-    size_t                               bytes(size_t part) const;
-    ggml_backend_buffer_t                reserve(const Backend & backend, size_t part, size_t needed);
+    size_t                               bytes(size_t device_id) const;
+    ggml_backend_buffer_t                reserve(const Backend & backend, size_t device_id, size_t needed);
     std::vector<ggml_backend_buffer_ptr> buffers_;
     uint64_t                             owner_ = 0; // number of the graph whose nodes lie in it now
 };
 
-// Rows [first, first + count) of a matrix that stand at places `place` and after of a sequence.
-struct RowSpan {
+// Rows [first, first + count) of a matrix that stand at places `position` and after of a sequence.
+struct SeqRows {
     int64_t first, count;
     int     stream; // the sequence
-    int64_t place;
+    int64_t position;
 };
-using RowSpans = std::vector<RowSpan>; // in order, all rows of the matrix
+using SeqRowsList = std::vector<SeqRows>; // in order, all rows of the matrix
 
 class Graph {
   public:
@@ -58,8 +58,8 @@ class Graph {
     Tape *          tape() const { return tape_; }
     const Backend * backend() const { return backend_; }
     // Whether the device runs this node; true when nobody said which device.
-    bool runs(Node node) const {
-        return !backend_ || ggml_backend_supports_op(backend_->part(size_t(part_)).get(), node);
+    bool supports(Node node) const {
+        return !backend_ || ggml_backend_supports_op(backend_->device_backend(size_t(device_id_)).get(), node);
     }
     // Lets the operations that follow record on another tape, or on none. Returns the one before.
     Tape * set_tape(Tape * tape);
@@ -82,11 +82,11 @@ class Graph {
 
     void expand(Node node);
     // Nodes that are expanded from here on run on this device of the backend, unless a weight they read lies elsewhere.
-    void set_part(int part) { part_ = part; }
+    void set_device(int device_id) { device_id_ = device_id; }
     // Once `from` is computed the host makes the contents of `to`, an input, from it, before anything put down later runs.
-    void pause(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work);
+    void host_callback(Node from, Node to, std::function<std::vector<float>(const std::vector<float> &)> work);
     // A place where compute() looks whether it should stop. Only devices need it that cannot look by themselves, as the CPU does.
-    void may_stop_after(Node node);
+    void add_abort_point(Node node);
     // Expands, and keeps the node's memory from being reused so that the host can read it after compute().
     void output(Node node);
 
@@ -97,12 +97,12 @@ class Graph {
     int  n_layer_marks() const { return int(layer_marks_.size()); }     // so far, while building
 
     // How many sequences lie side by side in its matrices. A product whose rows are shared out evenly among them gives each the
-    // bits it would get alone (graph/row_kernels.h).
+    // bits it would get alone (graph/batch_invariance.h).
     void set_n_sequences(int n) { n_sequences_ = n; }
     int  n_sequences() const { return n_sequences_; }
 
     // While rebuilding, operations are put down a second time for their gradients: marks are not taken again.
-    bool set_rebuilding(bool rebuilding); // returns what it was
+    bool set_recomputing(bool recomputing); // returns what it was
 
     // Numbers the random draws of the graph in the order they are built: a draw and its repetition while rebuilding share one.
     int64_t next_draw() { return n_draws_++; }
@@ -110,14 +110,14 @@ class Graph {
 
     // Whose rows the matrices of the layer under construction hold, for random draws that follow the sequence and not its
     // place in the matrix; null: nobody's.
-    void set_row_spans(std::shared_ptr<const RowSpans> spans) { row_spans_ = std::move(spans); }
-    const std::shared_ptr<const RowSpans> & row_spans() const { return row_spans_; }
+    void set_seq_rows(std::shared_ptr<const SeqRowsList> spans) { seq_rows_ = std::move(spans); }
+    const std::shared_ptr<const SeqRowsList> & seq_rows() const { return seq_rows_; }
 
     // x as products with packed weights read it (graph/packed_product.h); null until the first of them makes it.
     Node & quantized(Node x) { return quantized_[x]; }
 
     // Keeps something alive as long as the graph: what custom operations point to.
-    void keep(std::shared_ptr<const void> thing) { kept_.push_back(std::move(thing)); }
+    void retain(std::shared_ptr<const void> thing) { retained_.push_back(std::move(thing)); }
 
     // Finds memory for every node, in the workspace or in one of its own. Throws Error(device) for an operation the device
     // lacks and Error(memory) with both sizes when the buffer does not fit. In a shared workspace it is called before each
@@ -128,7 +128,7 @@ class Graph {
     size_t plan(const Backend & backend);
     size_t n_bytes() const; // known after plan() or allocate()
     // Nodes their device cannot run.
-    std::vector<Node> missing_operations(const Backend & backend) const;
+    std::vector<Node> unsupported_nodes(const Backend & backend) const;
     int               n_nodes() const { return int(order_.nodes().size()); }
     // In the order they were expanded.
     const std::vector<Node> & nodes() const { return order_.nodes(); }
@@ -141,33 +141,33 @@ class Graph {
     void compute(const Backend & backend);
 
   private:
-    const uint64_t number_; // of this graph alone: an address may come back, a number does not
-    bool           is_staged(const Backend & backend) const { return backend.n_parts() > 1 || !pauses_.empty(); }
-    void           forget_places();
-    void           send_inputs();
+    const uint64_t uid_; // of this graph alone: an address may come back, a number does not
+    bool           is_staged(const Backend & backend) const { return backend.n_devices() > 1 || !callbacks_.empty(); }
+    void           clear_addresses();
+    void           upload_inputs();
     void           compute_stages(const Backend & backend);
 
     TensorHeaders                            headers_;
     NodeOrder                                order_;
-    CountedGraph                             counted_;          // of the order,
+    OwnedGraph                               owned_;            // of the order,
     AlignedGraph                             aligned_;          // or with copies put in between:
     ggml_cgraph *                            cgraph_ = nullptr; // lies in one of them
     Tape *                                   tape_;
     const Backend *                          backend_;
     std::unique_ptr<Workspace>               own_workspace_;
     std::vector<Node>                        layer_marks_;
-    std::vector<std::shared_ptr<const void>> kept_;
+    std::vector<std::shared_ptr<const void>> retained_;
     std::map<Node, Node>                     quantized_;
     int64_t                                  n_draws_ = 0;
-    std::shared_ptr<const RowSpans>          row_spans_;
-    bool                                     rebuilding_  = false;
+    std::shared_ptr<const SeqRowsList>       seq_rows_;
+    bool                                     recomputing_ = false;
     int                                      n_sequences_ = 1;
     std::vector<Node>                        inputs_;
     // Inputs on one device: a stretch of memory, and what it will hold.
     struct StagedInputs {
-        std::vector<GraphPart::Input> inputs;
-        std::vector<uint8_t>          bytes;
-        std::map<Node, size_t>        set; // those that were set, and where in it
+        std::vector<DeviceGraph::Input> inputs;
+        std::vector<uint8_t>            bytes;
+        std::map<Node, size_t>          set; // those that were set, and where in it
     };
     std::vector<StagedInputs> staged_; // by device
     struct FilledInput {
@@ -175,11 +175,11 @@ class Graph {
         std::function<void(Graph &, Node)> fill;
     };
     std::map<std::string, FilledInput> filled_inputs_;
-    MemoryPlan                         plan_; // of a graph in one piece,
-    CutGraph                           cut_;  // or of one that is cut
-    std::vector<Pause>                 pauses_;
-    int                                part_ = 0;
-    std::vector<int>                   node_parts_; // where each node of cgraph_ should run
+    MemoryPlan                         plan_;  // of a graph in one piece,
+    SplitGraph                         split_; // or of one that is cut
+    std::vector<HostCallback>          callbacks_;
+    int                                device_id_ = 0;
+    std::vector<int>                   node_devices_; // where each node of cgraph_ should run
     bool                               is_planned_           = false;
     int                                n_layer_applications_ = 0;
     bool                               checked_              = false; // every operation is known to run on the device

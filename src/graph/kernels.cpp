@@ -26,7 +26,7 @@ namespace {
 struct Range {
     int64_t first, last;
 };
-Range share(int64_t n, int64_t unit, int ith, int nth) {
+Range thread_range(int64_t n, int64_t unit, int ith, int nth) {
     const int64_t units = (n + unit - 1) / unit;
     const int64_t each  = (units + nth - 1) / nth;
     return { std::min(n, each * ith * unit), std::min(n, each * (ith + 1) * unit) };
@@ -78,7 +78,7 @@ void transpose_columns(const float * src, int64_t src_stride, int64_t rows, floa
 
 void run_transpose(ggml_tensor * dst, int ith, int nth, void *) {
     const ggml_tensor * src   = dst->src[0];
-    const Range         range = share(src->ne[0], kTile, ith, nth);
+    const Range         range = thread_range(src->ne[0], kTile, ith, nth);
     for (int64_t i = 0; i < src->ne[2]; i++) {
         const char * from = static_cast<const char *>(src->data) + size_t(i) * src->nb[2];
         char *       to   = static_cast<char *>(dst->data) + size_t(i) * dst->nb[2];
@@ -141,7 +141,7 @@ void low_rank_rows(float * y, const float * b, const float * low, int64_t n_out,
 void low_rank(ggml_tensor * dst, const ggml_tensor * b, const ggml_tensor * low, int ith, int nth, bool add) {
     low_rank_rows(static_cast<float *>(dst->data), static_cast<const float *>(b->data),
                   static_cast<const float *>(low->data), dst->ne[0], low->ne[0], { dst->ne[0], low->ne[0] },
-                  share(dst->ne[1], 1, ith, nth), add);
+                  thread_range(dst->ne[1], 1, ith, nth), add);
 }
 
 void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
@@ -154,9 +154,9 @@ void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
 
 // --- weighted rows
 
-constexpr int64_t kDecodedRows = 32; // that stand side by side: their sum is written once
+constexpr int64_t kDequantizedRows = 32; // that stand side by side: their sum is written once
 
-void decode(const void * from, ggml_type type, float * to, int64_t n) {
+void dequantize_row(const void * from, ggml_type type, float * to, int64_t n) {
     switch (type) {
         case GGML_TYPE_F32: std::memcpy(to, from, size_t(n) * sizeof(float)); break;
         case GGML_TYPE_F16: ggml_cpu_fp16_to_fp32(static_cast<const ggml_fp16_t *>(from), to, n); break;
@@ -170,17 +170,18 @@ void run_weighted_rows(ggml_tensor * dst, int ith, int nth, void *) {
     const ggml_tensor * matrix  = dst->src[0];
     const ggml_tensor * weights = dst->src[1];
     const int64_t       unit    = std::max<int64_t>(kWidth * kVectors, ggml_blck_size(matrix->type));
-    const Range         range   = share(dst->ne[0], unit, ith, nth);
+    const Range         range   = thread_range(dst->ne[0], unit, ith, nth);
     const int64_t       n_out   = range.last - range.first;
     const Strides       strides = { dst->ne[0], int64_t(weights->nb[1] / sizeof(float)) };
-    std::vector<float>  decoded(size_t(kDecodedRows * n_out));
-    for (int64_t first = 0; n_out > 0 && first < matrix->ne[1]; first += kDecodedRows) {
-        const int64_t n = std::min(kDecodedRows, matrix->ne[1] - first);
+    std::vector<float>  dequantized(size_t(kDequantizedRows * n_out));
+    for (int64_t first = 0; n_out > 0 && first < matrix->ne[1]; first += kDequantizedRows) {
+        const int64_t n = std::min(kDequantizedRows, matrix->ne[1] - first);
         for (int64_t i = 0; i < n; i++) {
             const char * row = static_cast<const char *>(matrix->data) + size_t(first + i) * matrix->nb[1];
-            decode(row + ggml_row_size(matrix->type, range.first), matrix->type, decoded.data() + i * n_out, n_out);
+            dequantize_row(row + ggml_row_size(matrix->type, range.first), matrix->type, dequantized.data() + i * n_out,
+                           n_out);
         }
-        low_rank_rows(static_cast<float *>(dst->data) + range.first, decoded.data(),
+        low_rank_rows(static_cast<float *>(dst->data) + range.first, dequantized.data(),
                       static_cast<const float *>(weights->data) + first, n_out, n, strides, { 0, dst->ne[1] },
                       first > 0);
     }
@@ -242,7 +243,7 @@ void swiglu_gate_back(float * out, const float * dy, const float * gate, const f
 }
 
 void run_swiglu_gate_back(ggml_tensor * dst, int ith, int nth, void *) {
-    const Range range = share(ggml_nelements(dst), 64, ith, nth);
+    const Range range = thread_range(ggml_nelements(dst), 64, ith, nth);
     const auto  at    = [&](const ggml_tensor * t) { return static_cast<float *>(t->data) + range.first; };
     swiglu_gate_back(at(dst), at(dst->src[0]), at(dst->src[1]), at(dst->src[2]), range.last - range.first);
 }
@@ -269,7 +270,7 @@ void run_dropout(ggml_tensor * dst, int ith, int nth, void * data) {
     const float *                       bank  = op->source->bank().data();
     const float *                       x     = static_cast<const float *>(dst->src[0]->data);
     float *                             out   = static_cast<float *>(dst->data);
-    const Range                         range = share(ggml_nelements(dst) / block, 4, ith, nth);
+    const Range                         range = thread_range(ggml_nelements(dst) / block, 4, ith, nth);
     std::array<int32_t, kBlocksAtATime> rows{};
     for (int64_t first = range.first; first < range.last; first += kBlocksAtATime) {
         const int64_t n = std::min(kBlocksAtATime, range.last - first);
@@ -315,7 +316,7 @@ Node cpu_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {
     GGML_ASSERT(ggml_is_contiguous(x));
     source.bank(); // made before threads read it
     auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, draw });
-    g.keep(op);
+    g.retain(op);
     return custom(g, { x->ne[0], x->ne[1], x->ne[2] }, { x }, run_dropout, op.get());
 }
 

@@ -11,28 +11,28 @@ namespace penelope {
 namespace {
 
 // Hands out pieces of an endless range, the smallest gap that is large enough first.
-class Gaps {
+class FreeList {
   public:
-    explicit Gaps(size_t alignment) : alignment_(alignment) {}
+    explicit FreeList(size_t alignment) : alignment_(alignment) {}
 
-    size_t take(size_t size) {
+    size_t allocate(size_t size) {
         size             = rounded(size);
         const auto found = by_size_.lower_bound({ size, 0 });
         if (found == by_size_.end()) {
             const size_t offset = end_;
             end_ += size;
-            most_ = std::max(most_, end_);
+            peak_ = std::max(peak_, end_);
             return offset;
         }
-        const auto [gap, offset] = *found;
-        erase(offset, gap);
-        if (gap > size) {
-            insert(offset + size, gap - size);
+        const auto [block, offset] = *found;
+        erase(offset, block);
+        if (block > size) {
+            insert(offset + size, block - size);
         }
         return offset;
     }
 
-    void give(size_t offset, size_t size) {
+    void release(size_t offset, size_t size) {
         size        = rounded(size);
         auto behind = by_offset_.upper_bound(offset);
         if (behind != by_offset_.begin()) {
@@ -55,7 +55,7 @@ class Gaps {
         }
     }
 
-    size_t most() const { return most_; }
+    size_t peak() const { return peak_; }
 
   private:
     size_t rounded(size_t size) const { return (std::max<size_t>(size, 1) + alignment_ - 1) / alignment_ * alignment_; }
@@ -71,7 +71,7 @@ class Gaps {
 
     size_t                              alignment_;
     size_t                              end_  = 0; // everything beyond is free
-    size_t                              most_ = 0;
+    size_t                              peak_ = 0;
     std::map<size_t, size_t>            by_offset_;
     std::set<std::pair<size_t, size_t>> by_size_;
 };
@@ -86,7 +86,7 @@ bool has_memory(const ggml_tensor * tensor) {
 
 // How many leading operands of an operation may give their place to its result: those that every backend reads at an element
 // (of a row it has gone over before) no later than it writes the result there.
-int n_givers(ggml_op op) {
+int n_inplace_operands(ggml_op op) {
     switch (op) {
         case GGML_OP_FILL:
         case GGML_OP_SCALE:
@@ -114,79 +114,79 @@ bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
            std::equal(a->nb, a->nb + GGML_MAX_DIMS, b->nb);
 }
 
-struct Life {
-    int    made   = -1; // node that makes it
-    int    last   = 0;  // node that uses it last
-    bool   kept   = false;
-    bool   placed = false;
-    size_t offset = 0;
-    size_t size   = 0;
+struct LiveRange {
+    int    defined_by = -1; // node that makes it
+    int    last       = 0;  // node that uses it last
+    bool   is_output  = false;
+    bool   allocated  = false;
+    size_t offset     = 0;
+    size_t size       = 0;
 };
 
 // What a graph's memory is planned from. Views live in their owners.
-struct Lives {
-    std::unordered_map<const ggml_tensor *, Life> of;
-    std::vector<ggml_tensor *>                    first; // there before the first node runs, and without memory
+struct LiveRanges {
+    std::unordered_map<const ggml_tensor *, LiveRange> of;
+    std::vector<ggml_tensor *>                         first; // there before the first node runs, and without memory
 
     void use(const ggml_tensor * tensor, const ggml_tensor * owned_by, int node) {
-        Life & life = of[owned_by];
-        life.last   = node;
-        life.kept   = life.kept || (tensor->flags & GGML_TENSOR_FLAG_OUTPUT);
+        LiveRange & range = of[owned_by];
+        range.last        = node;
+        range.is_output   = range.is_output || (tensor->flags & GGML_TENSOR_FLAG_OUTPUT);
     }
 };
 
-Lives find_lives(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs) {
+LiveRanges find_live_ranges(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs) {
     const int                               n_nodes = ggml_graph_n_nodes(graph);
-    Lives                                   lives;
+    LiveRanges                              ranges;
     std::unordered_set<const ggml_tensor *> known; // made by a node, or among the first
     for (int i = 0; i < n_nodes; i++) {
         known.insert(ggml_graph_node(graph, i));
     }
     const auto add_first = [&](ggml_tensor * tensor) {
         if (!tensor->view_src && !has_memory(tensor)) {
-            lives.first.push_back(tensor);
+            ranges.first.push_back(tensor);
         }
     };
     for (ggml_tensor * input : inputs) {
-        lives.use(input, owner(input), 0);
+        ranges.use(input, owner(input), 0);
         add_first(input);
         known.insert(input);
     }
     for (int i = 0; i < n_nodes; i++) {
         ggml_tensor * node = ggml_graph_node(graph, i);
-        lives.use(node, owner(node), i);
+        ranges.use(node, owner(node), i);
         for (ggml_tensor * source : node->src) {
             if (source) {
-                lives.use(source, owner(source), i);
+                ranges.use(source, owner(source), i);
                 if (known.insert(owner(source)).second) {
                     add_first(owner(source));
                 }
             }
         }
     }
-    return lives;
+    return ranges;
 }
 
 // The operand that gives its place of `size` bytes to the result of node i, because nobody needs it afterwards: of several the
 // one made last, which is the intermediate result when the node before is fused with this one. Null: none does.
-const ggml_tensor * giver_of(const ggml_tensor * node, int i, size_t size, const Lives & lives) {
-    const ggml_tensor * giver = nullptr;
-    for (int k = 0; k < n_givers(node->op); k++) {
+const ggml_tensor * find_inplace_operand(const ggml_tensor * node, int i, size_t size, const LiveRanges & ranges) {
+    const ggml_tensor * inplace_operand = nullptr;
+    for (int k = 0; k < n_inplace_operands(node->op); k++) {
         ggml_tensor * source = node->src[k];
         if (!source || !same_layout(node, source)) {
             continue;
         }
         const ggml_tensor * root    = owner(source);
-        const Life &        life    = lives.of.at(root);
+        const LiveRange &   range   = ranges.of.at(root);
         const bool          whole   = source == root || source->view_offs == 0;
         const auto          n_reads = std::count_if(std::begin(node->src), std::end(node->src),
                                                     [&](ggml_tensor * s) { return s && owner(s) == root; });
-        if (life.placed && !life.kept && life.last == i && n_reads == 1 && whole && life.size == size &&
-            (!giver || life.made > lives.of.at(giver).made)) {
-            giver = root;
+        if (range.allocated && !range.is_output && range.last == i && n_reads == 1 && whole && range.size == size &&
+            (!inplace_operand || range.defined_by > ranges.of.at(inplace_operand).defined_by)) {
+            inplace_operand = root;
         }
     }
-    return giver;
+    return inplace_operand;
 }
 
 } // namespace
@@ -194,55 +194,55 @@ const ggml_tensor * giver_of(const ggml_tensor * node, int i, size_t size, const
 MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs,
                        ggml_backend_buffer_type_t type) {
     const int                                     n_nodes = ggml_graph_n_nodes(graph);
-    Lives                                         lives   = find_lives(graph, inputs);
-    Gaps                                          gaps(ggml_backend_buft_get_alignment(type));
-    std::vector<std::vector<const ggml_tensor *>> ending(size_t(n_nodes) + 1); // by the node that uses them last
+    LiveRanges                                    ranges  = find_live_ranges(graph, inputs);
+    FreeList                                      free_list(ggml_backend_buft_get_alignment(type));
+    std::vector<std::vector<const ggml_tensor *>> last_used_by(size_t(n_nodes) + 1); // by the node that uses them last
 
-    // Puts a tensor where `giver` lay, or into a gap.
-    const auto put = [&](ggml_tensor * tensor, int made, size_t size, const ggml_tensor * giver) {
-        Life & life = lives.of[tensor];
-        life.made   = made;
-        life.placed = true;
-        life.size   = size;
-        life.offset = giver ? lives.of[giver].offset : gaps.take(size);
-        if (giver) {
-            lives.of[giver].size = 0; // its memory has a new owner
+    // Puts a tensor where `inplace_operand` lay, or into a gap.
+    const auto assign = [&](ggml_tensor * tensor, int defined_by, size_t size, const ggml_tensor * inplace_operand) {
+        LiveRange & range = ranges.of[tensor];
+        range.defined_by  = defined_by;
+        range.allocated   = true;
+        range.size        = size;
+        range.offset      = inplace_operand ? ranges.of[inplace_operand].offset : free_list.allocate(size);
+        if (inplace_operand) {
+            ranges.of[inplace_operand].size = 0; // its memory has a new owner
         }
-        if (!life.kept) {
-            ending[size_t(life.last)].push_back(tensor);
+        if (!range.is_output) {
+            last_used_by[size_t(range.last)].push_back(tensor);
         }
-        places_.push_back({ tensor, life.offset });
+        allocations_.push_back({ tensor, range.offset });
     };
-    for (ggml_tensor * tensor : lives.first) {
-        if (!lives.of[tensor].placed) { // an input may be named twice
-            put(tensor, -1, ggml_backend_buft_get_alloc_size(type, tensor), nullptr);
+    for (ggml_tensor * tensor : ranges.first) {
+        if (!ranges.of[tensor].allocated) { // an input may be named twice
+            assign(tensor, -1, ggml_backend_buft_get_alloc_size(type, tensor), nullptr);
         }
     }
     for (int i = 0; i < n_nodes; i++) {
         ggml_tensor * node = ggml_graph_node(graph, i);
         if (node->view_src) {
             views_.push_back(node);
-        } else if (!has_memory(node) && !lives.of[node].placed) {
+        } else if (!has_memory(node) && !ranges.of[node].allocated) {
             const size_t size = ggml_backend_buft_get_alloc_size(type, node);
-            put(node, i, size, giver_of(node, i, size, lives));
+            assign(node, i, size, find_inplace_operand(node, i, size, ranges));
         }
-        for (const ggml_tensor * tensor : ending[size_t(i)]) {
-            if (lives.of[tensor].size > 0) {
-                gaps.give(lives.of[tensor].offset, lives.of[tensor].size);
+        for (const ggml_tensor * tensor : last_used_by[size_t(i)]) {
+            if (ranges.of[tensor].size > 0) {
+                free_list.release(ranges.of[tensor].offset, ranges.of[tensor].size);
             }
         }
     }
-    n_bytes_ = gaps.most();
+    n_bytes_ = free_list.peak();
 }
 
-void MemoryPlan::place_owners(ggml_backend_buffer_t buffer) const {
+void MemoryPlan::assign_tensors(ggml_backend_buffer_t buffer) const {
     char * base = static_cast<char *>(ggml_backend_buffer_get_base(buffer));
-    for (const Place & place : places_) {
-        ggml_backend_tensor_alloc(buffer, place.tensor, base + place.offset);
+    for (const Allocation & allocation : allocations_) {
+        ggml_backend_tensor_alloc(buffer, allocation.tensor, base + allocation.offset);
     }
 }
 
-void MemoryPlan::place_views() const {
+void MemoryPlan::assign_views() const {
     for (ggml_tensor * view : views_) {
         ggml_backend_view_init(view);
     }

@@ -24,20 +24,20 @@ class MemoryPlan {
     size_t n_bytes() const { return n_bytes_; }
 
     // Gives every planned tensor its address in a buffer of at least n_bytes(). None of them may have one.
-    void place(ggml_backend_buffer_t buffer) const {
-        place_owners(buffer);
-        place_views();
+    void assign_addresses(ggml_backend_buffer_t buffer) const {
+        assign_tensors(buffer);
+        assign_views();
     }
     // The same in two steps: tensors with memory of their own, then views.
-    void place_owners(ggml_backend_buffer_t buffer) const;
-    void place_views() const;
+    void assign_tensors(ggml_backend_buffer_t buffer) const;
+    void assign_views() const;
 
   private:
-    struct Place {
+    struct Allocation {
         ggml_tensor * tensor;
         size_t        offset;
     };
-    std::vector<Place>         places_;
+    std::vector<Allocation>    allocations_;
     std::vector<ggml_tensor *> views_;
     size_t                     n_bytes_ = 0;
 };

@@ -7,12 +7,12 @@ namespace penelope {
 void NodeOrder::add(ggml_tensor * node) {
     const auto enter = [this](ggml_tensor * one) {
         if (one && seen_.insert(one).second) {
-            path_.push_back({ one, 0 });
+            stack_.push_back({ one, 0 });
         }
     };
     enter(node);
-    while (!path_.empty()) {
-        auto & [at, next] = path_.back();
+    while (!stack_.empty()) {
+        auto & [at, next] = stack_.back();
         if (next < GGML_MAX_SRC) {
             enter(at->src[next++]);
             continue;
@@ -21,7 +21,7 @@ void NodeOrder::add(ggml_tensor * node) {
         if (at->op != GGML_OP_NONE || (at->flags & GGML_TENSOR_FLAG_PARAM)) {
             nodes_.push_back(at);
         }
-        path_.pop_back();
+        stack_.pop_back();
     }
 }
 
@@ -30,11 +30,11 @@ size_t NodeOrder::graph_bytes() const {
     return ggml_graph_overhead_custom(std::max<size_t>(n_tensors(), 1), false);
 }
 
-CountedGraph NodeOrder::graph() const {
+OwnedGraph NodeOrder::graph() const {
     ggml_init_params params{};
     params.mem_size = graph_bytes();
     params.no_alloc = true;
-    CountedGraph made;
+    OwnedGraph made;
     made.ctx.reset(ggml_init(params));
     made.graph = ggml_new_graph_custom(made.ctx.get(), std::max<size_t>(n_tensors(), 1), false);
     for (ggml_tensor * node : nodes_) {

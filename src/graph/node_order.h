@@ -11,7 +11,7 @@
 
 namespace penelope {
 
-struct CountedGraph {
+struct OwnedGraph {
     ggml_context_ptr ctx; // of the list of nodes; their headers lie elsewhere
     ggml_cgraph *    graph = nullptr;
 };
@@ -21,14 +21,15 @@ class NodeOrder {
     // The node, behind all it is made from, unless it is here already.
     void                               add(ggml_tensor * node);
     const std::vector<ggml_tensor *> & nodes() const { return nodes_; }
-    size_t       n_tensors() const { return seen_.size(); } // with those that are computed from nothing
-    CountedGraph graph() const;
-    size_t       graph_bytes() const; // of the graph that graph() would make
+    size_t     n_tensors() const { return seen_.size(); } // with those that are computed from nothing
+    OwnedGraph graph() const;
+    size_t     graph_bytes() const; // of the graph that graph() would make
 
   private:
-    std::vector<ggml_tensor *>                 nodes_;
-    std::unordered_set<const ggml_tensor *>    seen_;
-    std::vector<std::pair<ggml_tensor *, int>> path_; // while adding: whose sources are looked at, and the next of them
+    std::vector<ggml_tensor *>              nodes_;
+    std::unordered_set<const ggml_tensor *> seen_;
+    std::vector<std::pair<ggml_tensor *, int>>
+        stack_; // while adding: whose sources are looked at, and the next of them
 };
 
 } // namespace penelope

@@ -1,8 +1,8 @@
 #include "graph/nodes.h"
 
+#include "graph/batch_invariance.h"
 #include "graph/kernels.h"
 #include "graph/packed_product.h"
-#include "graph/row_kernels.h"
 #include "graph/tape.h"
 
 namespace penelope {
@@ -15,7 +15,7 @@ bool has_host_kernels(Graph & g) {
 
 } // namespace
 
-Node matrix_product(Graph & g, Node a, Node b, SumIn sum) {
+Node matrix_product(Graph & g, Node a, Node b, SumPrecision sum) {
     if (is_packed(a)) {
         return packed_product(g, a, b);
     }
@@ -26,12 +26,12 @@ Node matrix_product(Graph & g, Node a, Node b, SumIn sum) {
             }
         }
     }
-    if (const int64_t n = n_apart(g, a, b); n > 1) {
+    if (const int64_t n = n_invariant_splits(g, a, b); n > 1) {
         Node each = ggml_mul_mat(g.ctx(), a, ggml_reshape_3d(g.ctx(), b, b->ne[0], b->ne[1] / n, n));
         return ggml_reshape_2d(g.ctx(), each, a->ne[1], b->ne[1]);
     }
     Node y = ggml_mul_mat(g.ctx(), a, b);
-    if (g.tape() || sum == SumIn::f32) {
+    if (g.tape() || sum == SumPrecision::f32) {
         ggml_mul_mat_set_prec(y, GGML_PREC_F32);
     }
     return y;
@@ -44,14 +44,14 @@ Node transpose_copy(Graph & g, Node x) {
     return ggml_cont(g.ctx(), ggml_transpose(g.ctx(), x));
 }
 
-Node transpose_to_sum(Graph & g, Node x) {
+Node transpose_padded(Graph & g, Node x) {
     if (has_host_kernels(g) && x->type == GGML_TYPE_F32) {
         return cpu_transpose(g, x, GGML_PAD(x->ne[1], kProductUnit) - x->ne[1]);
     }
     return transpose_copy(g, x);
 }
 
-Node decoded(Graph & g, Node x) {
+Node dequantized(Graph & g, Node x) {
     if (!ggml_is_quantized(x->type)) {
         return x;
     }

@@ -78,7 +78,7 @@ struct AttentionShape {
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
 // The same for several sequences in one node, where the device fuses it: q [head_dim * n_head, n_q, n], k and v [head_dim * n_head_kv,
 // n_kv, n], mask [n_kv, n_q, 1, n] -> like q. Without a tape.
-Node attention_abreast(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
+Node batched_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
 
 // --- ops_rows.cpp
 

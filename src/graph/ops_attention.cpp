@@ -13,7 +13,7 @@ Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & pa
     Node turned = ggml_rope_ext(ctx, heads, positions, params.factors, params.n_dims, params.mode, params.n_ctx_orig,
                                 params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
     Node y      = ggml_reshape_2d(ctx, turned, x->ne[0], x->ne[1]);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x, positions, head_dim, n_head, params](Graph & graph, Node dy) {
             Node d_turned = ggml_reshape_3d(graph.ctx(), dy, head_dim, n_head, dy->ne[1]);
             Node d_heads =
@@ -40,7 +40,7 @@ Node merge_heads(Graph & g, Node heads, int64_t n_head, int64_t rows) {
 }
 
 // Key heads as matrices of a dimension of their own: [head_dim, rows, n] -> [head_dim, rows, n / n_head_kv, n_head_kv].
-Node apart_by_key_head(Graph & g, Node heads, int64_t n_head_kv) {
+Node split_by_kv_head(Graph & g, Node heads, int64_t n_head_kv) {
     const int64_t group = heads->ne[2] / n_head_kv;
     return ggml_view_4d(g.ctx(), heads, heads->ne[0], heads->ne[1], group, n_head_kv, heads->nb[1], heads->nb[2],
                         heads->nb[2] * size_t(group), 0);
@@ -53,7 +53,7 @@ Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const Attenti
     // sequences side by side looks would change the sum. It does not for several matrices.
     if (q->ne[1] == 1 && shape.n_head_kv > 1) {
         for (Node & each : heads) {
-            each = apart_by_key_head(g, each, shape.n_head_kv);
+            each = split_by_kv_head(g, each, shape.n_head_kv);
         }
     }
     Node out = ggml_flash_attn_ext(g.ctx(), heads[0], heads[1], heads[2], mask, shape.scale, 0.0f, 0.0f);
@@ -62,8 +62,8 @@ Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const Attenti
 }
 
 // A cached matrix as one that can be transposed everywhere.
-Node as_numbers(Graph & g, Node v) {
-    return v->type == GGML_TYPE_BF16 ? ggml_cast(g.ctx(), v, GGML_TYPE_F32) : decoded(g, v);
+Node as_float(Graph & g, Node v) {
+    return v->type == GGML_TYPE_BF16 ? ggml_cast(g.ctx(), v, GGML_TYPE_F32) : dequantized(g, v);
 }
 
 // Query heads that share a key head lie one after the other, so they fold into its rows: [head_dim, n_q * group, n_head_kv].
@@ -86,22 +86,22 @@ void attention_backward(Graph & g, Node q, Node k, Node v, const AttentionNodes 
     ggml_context * ctx   = g.ctx();
     Tape &         tape  = *g.tape();
     Node           d_out = folded_heads(g, dy, shape); // like queries
-    if (tape.wants(v)) {
-        Node dv = matrix_product(g, transpose_to_sum(g, d_out),
-                                 transpose_to_sum(g, a.weights)); // [head_dim, n_kv, n_head_kv]
+    if (tape.requires_grad(v)) {
+        Node dv = matrix_product(g, transpose_padded(g, d_out),
+                                 transpose_padded(g, a.weights)); // [head_dim, n_kv, n_head_kv]
         tape.accumulate(g, v, merge_heads(g, dv, shape.n_head_kv, v->ne[1]));
     }
-    if (!tape.wants(q) && !tape.wants(k)) {
+    if (!tape.requires_grad(q) && !tape.requires_grad(k)) {
         return;
     }
     Node d_weights = matrix_product(g, a.values, d_out); // like weights
     Node d_scores  = ggml_soft_max_ext_back(ctx, d_weights, a.weights, shape.scale, 0.0f);
-    if (tape.wants(q)) {
+    if (tape.requires_grad(q)) {
         Node dq = matrix_product(g, transpose_copy(g, a.keys), d_scores); // like queries
         tape.accumulate(g, q, merge_heads(g, dq, shape.n_head, q->ne[1]));
     }
-    if (tape.wants(k)) {
-        Node dk = matrix_product(g, transpose_to_sum(g, a.queries), transpose_to_sum(g, d_scores)); // like keys
+    if (tape.requires_grad(k)) {
+        Node dk = matrix_product(g, transpose_padded(g, a.queries), transpose_padded(g, d_scores)); // like keys
         tape.accumulate(g, k, merge_heads(g, dk, shape.n_head_kv, k->ne[1]));
     }
 }
@@ -112,20 +112,21 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
     const int64_t  n_kv  = k->ne[1];
     const int64_t  group = shape.n_head / shape.n_head_kv;
     AttentionNodes a{};
-    a.queries   = folded_heads(g, q, shape);
-    a.keys      = split_heads(g, k, shape.head_dim);
-    a.values    = split_heads(g, v, shape.head_dim);
-    Node scores = ggml_reshape_3d(ctx, matrix_product(g, a.keys, a.queries, SumIn::f32), n_kv, n_q, shape.n_head);
-    Node soft   = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
-    a.weights   = ggml_reshape_3d(ctx, soft, n_kv, n_q * group, shape.n_head_kv);
-    Node out    = matrix_product(g, transpose_copy(g, a.values), a.weights); // like queries
-    Node y      = merge_heads(g, out, shape.n_head, n_q);
+    a.queries = folded_heads(g, q, shape);
+    a.keys    = split_heads(g, k, shape.head_dim);
+    a.values  = split_heads(g, v, shape.head_dim);
+    Node scores =
+        ggml_reshape_3d(ctx, matrix_product(g, a.keys, a.queries, SumPrecision::f32), n_kv, n_q, shape.n_head);
+    Node soft = ggml_soft_max_ext(ctx, scores, mask, shape.scale, 0.0f);
+    a.weights = ggml_reshape_3d(ctx, soft, n_kv, n_q * group, shape.n_head_kv);
+    Node out  = matrix_product(g, transpose_copy(g, a.values), a.weights); // like queries
+    Node y    = merge_heads(g, out, shape.n_head, n_q);
 
     Tape * tape = g.tape();
     if (!tape) {
         return y;
     }
-    if (tape->wants(q) || tape->wants(k) || tape->wants(v)) {
+    if (tape->requires_grad(q) || tape->requires_grad(k) || tape->requires_grad(v)) {
         tape->record(y,
                      [q, k, v, a, shape](Graph & graph, Node dy) { attention_backward(graph, q, k, v, a, shape, dy); });
     }
@@ -134,7 +135,7 @@ Node explicit_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atte
 
 } // namespace
 
-Node attention_abreast(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
+Node batched_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
     GGML_ASSERT(!g.tape());
     // [head_dim * n, rows, streams] -> [head_dim, rows, n, streams]
     const auto heads = [&](Node x) {
@@ -153,7 +154,7 @@ Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShap
     }
     // No device has the fused form for every head size and cache type.
     Node fused = fused_attention(g, q, k, v, mask, shape);
-    return g.runs(fused->view_src) ? fused : explicit_attention(g, q, k, as_numbers(g, v), mask, shape);
+    return g.supports(fused->view_src) ? fused : explicit_attention(g, q, k, as_float(g, v), mask, shape);
 }
 
 } // namespace penelope

@@ -9,7 +9,7 @@ namespace penelope {
 
 Node softplus(Graph & g, Node a) {
     Node y = ggml_softplus(g.ctx(), a);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(y, [a](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, ggml_sigmoid(graph.ctx(), a)));
         });
@@ -47,14 +47,14 @@ Convolved explicit_conv(Graph & g, Node x, Node weight, Node tail) {
         y            = y ? ggml_add(ctx, y, part) : part;
     }
     Tape * tape = g.tape();
-    if (tape->wants(all) || tape->wants(weight)) {
+    if (tape->requires_grad(all) || tape->requires_grad(weight)) {
         tape->record(y, [all, weight, taps, n, width](Graph & graph, Node dy) {
             Node d_taps = nullptr; // [C, width]
             for (int64_t i = 0; i < width; i++) {
-                if (graph.tape()->wants(all)) {
+                if (graph.tape()->requires_grad(all)) {
                     graph.tape()->accumulate_slice(graph, all, 1, i, ggml_mul(graph.ctx(), dy, tap(graph, taps, i)));
                 }
-                if (graph.tape()->wants(weight)) {
+                if (graph.tape()->requires_grad(weight)) {
                     Node shifted = ggml_view_2d(graph.ctx(), all, all->ne[0], n, all->nb[1], size_t(i) * all->nb[1]);
                     Node d_tap   = sum_to(graph, ggml_mul(graph.ctx(), dy, shifted), tap(graph, taps, i));
                     d_taps       = d_taps ? ggml_concat(graph.ctx(), d_taps, d_tap, 1) : d_tap;
@@ -69,7 +69,7 @@ Convolved explicit_conv(Graph & g, Node x, Node weight, Node tail) {
 }
 
 // ggml's kernel wants the rows of one feature side by side, and so does its tail.
-Convolved fused_conv(Graph & g, Node x, Node weight, Node tail, Node n_real) {
+Convolved fused_conv(Graph & g, Node x, Node weight, Node tail, Node n_valid) {
     ggml_context * ctx    = g.ctx();
     const int64_t  n      = x->ne[1];
     const int64_t  before = weight->ne[0] - 1;
@@ -77,8 +77,8 @@ Convolved fused_conv(Graph & g, Node x, Node weight, Node tail, Node n_real) {
     Node           all    = ggml_concat(ctx, past, ggml_transpose(ctx, x), 0); // [width - 1 + n, C]
     Node           y      = ggml_ssm_conv(ctx, all, weight);
     Node           last   = ggml_view_2d(ctx, all, before, x->ne[0], all->nb[1], size_t(n) * all->nb[0]);
-    if (n_real) {
-        Node places = ggml_add(ctx, ggml_arange(ctx, 0.0f, float(before), 1.0f), n_real);
+    if (n_valid) {
+        Node places = ggml_add(ctx, ggml_arange(ctx, 0.0f, float(before), 1.0f), n_valid);
         Node rows   = ggml_cont(ctx, ggml_transpose(ctx, all)); // [C, width - 1 + n]
         last        = ggml_transpose(ctx, ggml_get_rows(ctx, rows, ggml_cast(ctx, places, GGML_TYPE_I32)));
     }
@@ -111,8 +111,8 @@ Node tile_heads(Graph & g, Node x, int64_t times) {
 
 } // namespace
 
-Convolved causal_conv(Graph & g, Node x, Node weight, Node tail, Node n_real) {
-    return g.tape() ? explicit_conv(g, x, weight, tail) : fused_conv(g, x, weight, tail, n_real);
+Convolved causal_conv(Graph & g, Node x, Node weight, Node tail, Node n_valid) {
+    return g.tape() ? explicit_conv(g, x, weight, tail) : fused_conv(g, x, weight, tail, n_valid);
 }
 
 DeltaResult gated_delta(Graph & g, Node q, Node k, Node v, Node decay, Node beta, Node state,

@@ -10,12 +10,12 @@ Node softplus(Graph & g, Node a);
 
 // Each feature of x [C, n] convolved over the rows with its own kernel of `weight` [width, C], whose last tap meets the current
 // row. tail: what the width - 1 rows before left behind, flat; null: zeros. The new tail belongs to the last row, or,
-// with n_real F32 [1], to row n_real - 1: those after it are padding (without a tape only).
+// with n_valid F32 [1], to row n_valid - 1: those after it are padding (without a tape only).
 struct Convolved {
     Node y;    // [C, n]
     Node tail; // flat [C * (width - 1)]
 };
-Convolved causal_conv(Graph & g, Node x, Node weight, Node tail, Node n_real = nullptr);
+Convolved causal_conv(Graph & g, Node x, Node weight, Node tail, Node n_valid = nullptr);
 
 // For each value head, with state A (keys by values) and row t:
 //   A <- exp(decay_t) A;  delta = beta_t (v_t - A^T k_t);  A <- A + k_t delta^T;  y_t = A^T q_t / sqrt(S).

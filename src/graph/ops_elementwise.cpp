@@ -10,10 +10,10 @@ namespace penelope {
 Node add(Graph & g, Node a, Node b) {
     Node   y    = ggml_add(g.ctx(), a, b);
     Tape * tape = g.tape();
-    if (tape && (tape->wants(a) || tape->wants(b))) {
+    if (tape && (tape->requires_grad(a) || tape->requires_grad(b))) {
         tape->record(y, [a, b](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, a, dy);
-            if (graph.tape()->wants(b)) {
+            if (graph.tape()->requires_grad(b)) {
                 graph.tape()->accumulate(graph, b, sum_to(graph, dy, b));
             }
         });
@@ -24,10 +24,10 @@ Node add(Graph & g, Node a, Node b) {
 Node sub(Graph & g, Node a, Node b) {
     Node   y    = ggml_sub(g.ctx(), a, b);
     Tape * tape = g.tape();
-    if (tape && (tape->wants(a) || tape->wants(b))) {
+    if (tape && (tape->requires_grad(a) || tape->requires_grad(b))) {
         tape->record(y, [a, b](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, a, dy);
-            if (graph.tape()->wants(b)) {
+            if (graph.tape()->requires_grad(b)) {
                 graph.tape()->accumulate(graph, b, ggml_neg(graph.ctx(), sum_to(graph, dy, b)));
             }
         });
@@ -41,12 +41,12 @@ namespace {
 Node product(Graph & g, Node a, Node b, Node (*sum_for)(Graph & g, Node x, Node like)) {
     Node   y    = ggml_mul(g.ctx(), a, b);
     Tape * tape = g.tape();
-    if (tape && (tape->wants(a) || tape->wants(b))) {
+    if (tape && (tape->requires_grad(a) || tape->requires_grad(b))) {
         tape->record(y, [a, b, sum_for](Graph & graph, Node dy) {
-            if (graph.tape()->wants(a)) {
+            if (graph.tape()->requires_grad(a)) {
                 graph.tape()->accumulate(graph, a, ggml_mul(graph.ctx(), dy, b));
             }
-            if (graph.tape()->wants(b)) {
+            if (graph.tape()->requires_grad(b)) {
                 graph.tape()->accumulate(graph, b, sum_for(graph, ggml_mul(graph.ctx(), dy, a), b));
             }
         });
@@ -66,7 +66,7 @@ Node mul_scalar(Graph & g, Node a, Node b) {
 
 Node scale(Graph & g, Node a, float factor, float offset) {
     Node y = ggml_scale_bias(g.ctx(), a, factor, offset);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(y, [a, factor](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, a, factor == 1.0f ? dy : ggml_scale(graph.ctx(), dy, factor));
         });
@@ -76,7 +76,7 @@ Node scale(Graph & g, Node a, float factor, float offset) {
 
 Node tanh(Graph & g, Node a) {
     Node y = ggml_tanh(g.ctx(), a);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(y, [a, y](Graph & graph, Node dy) {
             ggml_context * ctx   = graph.ctx();
             Node           slope = ggml_scale_bias(ctx, ggml_sqr(ctx, y), -1.0f, 1.0f); // 1 - y^2
@@ -88,7 +88,7 @@ Node tanh(Graph & g, Node a) {
 
 Node sigmoid(Graph & g, Node a) {
     Node y = ggml_sigmoid(g.ctx(), a);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(y, [a, y](Graph & graph, Node dy) {
             ggml_context * ctx   = graph.ctx();
             Node           slope = ggml_mul(ctx, ggml_scale_bias(ctx, y, -1.0f, 1.0f), y); // (1 - y) y
@@ -100,7 +100,7 @@ Node sigmoid(Graph & g, Node a) {
 
 Node silu(Graph & g, Node a) {
     Node y = ggml_silu(g.ctx(), a);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(
             y, [a](Graph & graph, Node dy) { graph.tape()->accumulate(graph, a, ggml_silu_back(graph.ctx(), dy, a)); });
     }
@@ -110,13 +110,13 @@ Node silu(Graph & g, Node a) {
 Node swiglu(Graph & g, Node gate, Node up) {
     Node   y    = ggml_swiglu_split(g.ctx(), gate, up);
     Tape * tape = g.tape();
-    if (tape && (tape->wants(gate) || tape->wants(up))) {
+    if (tape && (tape->requires_grad(gate) || tape->requires_grad(up))) {
         tape->record(y, [gate, up](Graph & graph, Node dy) {
             ggml_context * ctx = graph.ctx();
-            if (graph.tape()->wants(up)) {
+            if (graph.tape()->requires_grad(up)) {
                 graph.tape()->accumulate(graph, up, ggml_swiglu_split(ctx, gate, dy));
             }
-            if (graph.tape()->wants(gate)) {
+            if (graph.tape()->requires_grad(gate)) {
                 graph.tape()->accumulate(graph, gate,
                                          graph.tape()->host_kernels()
                                              ? cpu_swiglu_gate_back(graph, dy, gate, up)
@@ -135,7 +135,7 @@ Node dropout_again(Graph & g, Node x, const Dropout & source, const Draw & draw)
 Node dropout(Graph & g, Node x, const Dropout & source) {
     const Draw draw = next_draw(g, x);
     Node       y    = dropout_again(g, x, source, draw);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x, &source, draw](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, x, dropout_again(graph, dy, source, draw));
         });

@@ -20,7 +20,7 @@ Node normal_distribution(ggml_context * ctx, Node x) {
 
 Node gelu(Graph & g, Node a) {
     Node y = ggml_gelu_erf(g.ctx(), a);
-    if (g.tape() && g.tape()->wants(a)) {
+    if (g.tape() && g.tape()->requires_grad(a)) {
         g.tape()->record(y, [a](Graph & graph, Node dy) {
             ggml_context * ctx     = graph.ctx();
             Node           density = ggml_exp(ctx, ggml_scale(ctx, ggml_sqr(ctx, a), -0.5f));

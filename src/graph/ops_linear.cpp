@@ -11,14 +11,14 @@ namespace {
 
 // [n_out, n_in] for dx = W^T dy.
 Node weight_transposed(Graph & g, const Linear & layer) {
-    if (g.tape()->wants(layer.weight)) {
+    if (g.tape()->requires_grad(layer.weight)) {
         return g.tape()->transposed(g, layer.weight);
     }
     if (layer.transposed) {
         return layer.transposed;
     }
     // Made anew for every use: whoever keeps no transposes is short of memory.
-    return transpose_copy(g, decoded(g, layer.weight));
+    return transpose_copy(g, dequantized(g, layer.weight));
 }
 
 // y + B low, where nothing but the result will read y: B [rank, n_out], low [rank, rows].
@@ -48,7 +48,7 @@ Node lora_input(Graph & g, const LoraPair & lora, Node x) {
         const int64_t number = g.next_draw();
         g.set_next_draw(number);
         dropped.node = dropout(g, x, *lora.dropout);
-        dropped.draw = { number, g.row_spans() };
+        dropped.draw = { number, g.seq_rows() };
     }
     return dropped.node;
 }
@@ -59,10 +59,10 @@ Node lora_input_again(Graph & g, const LoraPair & lora, Node x) {
         return x;
     }
     Tape::DroppedInput & dropped = g.tape()->dropped_input(x);
-    if (!dropped.again) {
-        dropped.again = dropout_again(g, x, *lora.dropout, dropped.draw);
+    if (!dropped.recomputed) {
+        dropped.recomputed = dropout_again(g, x, *lora.dropout, dropped.draw);
     }
-    return dropped.again;
+    return dropped.recomputed;
 }
 
 // Nodes the rule needs: x as the weight reads it, the update's input and s A x.
@@ -75,24 +75,24 @@ struct LinearNodes {
 void linear_backward(Graph & g, const Linear & layer, const LinearNodes & nodes, Node dy) {
     ggml_context * ctx  = g.ctx();
     Tape &         tape = *g.tape();
-    if (tape.wants(layer.bias)) {
+    if (tape.requires_grad(layer.bias)) {
         tape.accumulate(g, layer.bias, sum_to(g, dy, layer.bias));
     }
-    if (tape.wants(layer.weight)) {
+    if (tape.requires_grad(layer.weight)) {
         tape.accumulate_product(g, layer.weight, nodes.x, dy);
     }
-    Node dx = tape.wants(nodes.x) ? matrix_product(g, weight_transposed(g, layer), dy) : nullptr;
+    Node dx = tape.requires_grad(nodes.x) ? matrix_product(g, weight_transposed(g, layer), dy) : nullptr;
 
     const LoraPair & lora = layer.lora;
-    if (tape.wants(lora.b)) {
+    if (tape.requires_grad(lora.b)) {
         tape.accumulate_product(g, lora.b, nodes.low, dy);
     }
-    if (lora.a && (tape.wants(lora.a) || dx)) {
+    if (lora.a && (tape.requires_grad(lora.a) || dx)) {
         Node d_low = matrix_product(g, tape.transposed(g, lora.b), dy); // [rank, rows]
         if (lora.scale != 1.0f) {
             d_low = ggml_scale(ctx, d_low, lora.scale);
         }
-        if (tape.wants(lora.a)) {
+        if (tape.requires_grad(lora.a)) {
             tape.accumulate_product(g, lora.a, lora_input_again(g, lora, nodes.x), d_low);
         }
         if (dx && nodes.lora_x == nodes.x) {
@@ -129,14 +129,14 @@ Node linear(Graph & g, const Linear & layer, Node x) {
     if (!tape) {
         return y;
     }
-    bool wanted = tape->wants(x) || tape->wants(layer.bias);
+    bool needs_grad = tape->requires_grad(x) || tape->requires_grad(layer.bias);
     for (Node weight : { layer.weight, lora.a, lora.b }) {
-        if (tape->wants(weight)) {
+        if (tape->requires_grad(weight)) {
             tape->expect_product(weight);
-            wanted = true;
+            needs_grad = true;
         }
     }
-    if (wanted) {
+    if (needs_grad) {
         tape->record(y, [layer, nodes](Graph & graph, Node dy) { linear_backward(graph, layer, nodes, dy); });
     }
     return y;
@@ -144,7 +144,7 @@ Node linear(Graph & g, const Linear & layer, Node x) {
 
 Node embed(Graph & g, Node table, Node ids) {
     Node y = ggml_get_rows(g.ctx(), table, ids);
-    if (g.tape() && g.tape()->wants(table)) {
+    if (g.tape() && g.tape()->requires_grad(table)) {
         g.tape()->record(y, [table, ids](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, table, ggml_get_rows_back(graph.ctx(), dy, ids, table));
         });

@@ -22,11 +22,11 @@ Node rows_of(Graph & g, Node x, int64_t first, int64_t n) {
 // [n, d] for the vocabulary entries first..first+n-1 of the head: its transpose, in the type it is kept in or decoded here.
 Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
     ggml_context * ctx = g.ctx();
-    Node           all = g.tape()->wants(head.weight) ? g.tape()->transposed(g, head.weight) : head.transposed;
+    Node           all = g.tape()->requires_grad(head.weight) ? g.tape()->transposed(g, head.weight) : head.transposed;
     if (all) {
         return ggml_view_2d(ctx, all, n, all->ne[1], all->nb[1], ggml_row_size(all->type, first));
     }
-    return transpose_copy(g, decoded(g, rows_of(g, head.weight, first, n)));
+    return transpose_copy(g, dequantized(g, rows_of(g, head.weight, first, n)));
 }
 
 // sum over v of probabilities[v] * W[v]: [n_vocab, n] -> [d, n].
@@ -51,7 +51,7 @@ Node entries_of(Graph & g, Node x, int64_t first, int64_t n) {
 }
 
 Node times_seed(Graph & g, Node gradient, Node seed) {
-    return g.tape()->is_one(seed) ? gradient : ggml_mul(g.ctx(), gradient, seed);
+    return g.tape()->is_unit_seed(seed) ? gradient : ggml_mul(g.ctx(), gradient, seed);
 }
 
 } // namespace
@@ -59,18 +59,18 @@ Node times_seed(Graph & g, Node gradient, Node seed) {
 CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node targets, Node weights,
                            size_t max_logit_bytes) {
     GGML_ASSERT(!head.bias && !head.lora.a);
-    ggml_context * ctx         = g.ctx();
-    Tape *         tape        = g.tape();
-    const bool     wants_rows  = tape && tape->wants(hidden);
-    const bool     wants_head  = tape && tape->wants(head.weight);
-    const int64_t  n_vocab     = head.weight->ne[1];
-    const int64_t  n_rows      = hidden->ne[1];
+    ggml_context * ctx               = g.ctx();
+    Tape *         tape              = g.tape();
+    const bool     needs_hidden_grad = tape && tape->requires_grad(hidden);
+    const bool     needs_head_grad   = tape && tape->requires_grad(head.weight);
+    const int64_t  n_vocab           = head.weight->ne[1];
+    const int64_t  n_rows            = hidden->ne[1];
     const int64_t  most        = std::max<int64_t>(1, int64_t(max_logit_bytes / (sizeof(float) * size_t(n_vocab))));
     const int64_t  n_chunks    = (n_rows + most - 1) / most;
     const int64_t  chunk       = (n_rows + n_chunks - 1) / n_chunks;
     Node           row_weights = ggml_reshape_2d(ctx, weights, 1, n_rows);
     // w_i h_i, from which the gradient of the head is made.
-    Node weighted = wants_head ? ggml_mul(ctx, hidden, row_weights) : nullptr; // [d, rows]
+    Node weighted = needs_head_grad ? ggml_mul(ctx, hidden, row_weights) : nullptr; // [d, rows]
 
     std::vector<Node> losses, d_hidden;
     Node              d_head = nullptr;
@@ -86,21 +86,21 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         Node loss = ggml_neg(ctx, ggml_log(ctx, ggml_scale_bias(ctx, ggml_reshape_1d(ctx, found, n), 1.0f, FLT_MIN)));
         losses.push_back(loss);
         g.expand(loss);
-        if (wants_rows) {
+        if (needs_hidden_grad) {
             // w (sum_v p_v W_v - W_target)
             Node surplus = ggml_sub(ctx, expected_rows(g, head, soft), ggml_get_rows(ctx, head.weight, target));
             d_hidden.push_back(ggml_mul(ctx, surplus, rows_of(g, row_weights, first, n)));
             g.expand(d_hidden.back());
         }
-        if (wants_head) {
+        if (needs_head_grad) {
             // sum_i w_i h_i p_i^T, the targets' share is taken off below
-            Node term = matrix_product(g, transpose_to_sum(g, rows_of(g, weighted, first, n)),
-                                       transpose_to_sum(g, soft)); // [d, n_vocab]
+            Node term = matrix_product(g, transpose_padded(g, rows_of(g, weighted, first, n)),
+                                       transpose_padded(g, soft)); // [d, n_vocab]
             d_head    = d_head ? ggml_add(ctx, d_head, term) : term;
             g.expand(d_head);
         }
     }
-    if (wants_head) {
+    if (needs_head_grad) {
         d_head = ggml_sub(ctx, d_head, ggml_get_rows_back(ctx, weighted, targets, head.weight));
         g.expand(d_head);
     }
@@ -111,7 +111,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         result.rows = ggml_concat(g.ctx(), result.rows, losses[i], 0);
     }
     result.loss = ggml_sum(ctx, ggml_mul(ctx, result.rows, weights));
-    if (wants_rows || wants_head) {
+    if (needs_hidden_grad || needs_head_grad) {
         tape->record(result.loss, [hidden, weight = head.weight, d_hidden, d_head](Graph & graph, Node seed) {
             if (!d_hidden.empty()) {
                 graph.tape()->accumulate(graph, hidden, times_seed(graph, join_rows(graph, d_hidden), seed));

@@ -14,7 +14,7 @@ Node concat_rows(Graph & g, const std::vector<Node> & parts) {
     }
     Node   y    = join_rows(g, parts);
     Tape * tape = g.tape();
-    if (tape && std::any_of(parts.begin(), parts.end(), [&](Node part) { return tape->wants(part); })) {
+    if (tape && std::any_of(parts.begin(), parts.end(), [&](Node part) { return tape->requires_grad(part); })) {
         tape->record(y, [parts](Graph & graph, Node dy) {
             int64_t first = 0;
             for (Node part : parts) {
@@ -33,7 +33,7 @@ Node pad_rows(Graph & g, Node x, int64_t rows) {
         return x;
     }
     Node y = ggml_pad(g.ctx(), x, 0, int(rows - x->ne[1]), 0, 0);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, x, ggml_view_2d(graph.ctx(), dy, x->ne[0], x->ne[1], dy->nb[1], 0));
         });
@@ -44,7 +44,7 @@ Node pad_rows(Graph & g, Node x, int64_t rows) {
 Node concat_features(Graph & g, Node a, Node b) {
     Node   y    = ggml_concat(g.ctx(), a, b, 0);
     Tape * tape = g.tape();
-    if (tape && (tape->wants(a) || tape->wants(b))) {
+    if (tape && (tape->requires_grad(a) || tape->requires_grad(b))) {
         tape->record(y, [a, b](Graph & graph, Node dy) {
             const size_t middle = size_t(a->ne[0]) * dy->nb[0];
             graph.tape()->accumulate(graph, a, ggml_view_2d(graph.ctx(), dy, a->ne[0], dy->ne[1], dy->nb[1], 0));
@@ -56,7 +56,7 @@ Node concat_features(Graph & g, Node a, Node b) {
 
 Node slice_rows(Graph & g, Node x, int64_t first, int64_t count) {
     Node y = ggml_view_2d(g.ctx(), x, x->ne[0], count, x->nb[1], size_t(first) * x->nb[1]);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(
             y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 1, first, dy); });
     }
@@ -65,7 +65,7 @@ Node slice_rows(Graph & g, Node x, int64_t first, int64_t count) {
 
 Node slice_features(Graph & g, Node x, int64_t first, int64_t count) {
     Node y = ggml_cont(g.ctx(), ggml_view_2d(g.ctx(), x, count, x->ne[1], x->nb[1], size_t(first) * x->nb[0]));
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(
             y, [x, first](Graph & graph, Node dy) { graph.tape()->accumulate_slice(graph, x, 0, first, dy); });
     }
@@ -77,7 +77,7 @@ Node repeat_rows(Graph & g, Node x, int64_t times) {
         return x;
     }
     Node y = ggml_repeat_4d(g.ctx(), x, x->ne[0], x->ne[1] * times, 1, 1);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x](Graph & graph, Node dy) { graph.tape()->accumulate(graph, x, sum_to(graph, dy, x)); });
     }
     return y;
@@ -90,7 +90,7 @@ Node mean_rows(Graph & g, Node x, int64_t group) {
     Node           grouped = ggml_reshape_3d(ctx, x, d, group, n);           // [d, group, n]
     Node           sums    = ggml_sum_rows(ctx, transpose_copy(g, grouped)); // [1, d, n]
     Node           y       = ggml_scale(ctx, ggml_reshape_2d(ctx, sums, d, n), 1.0f / float(group));
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x, d, group, n](Graph & graph, Node dy) {
             Node share  = ggml_reshape_3d(graph.ctx(), ggml_scale(graph.ctx(), dy, 1.0f / float(group)), d, 1, n);
             Node shares = ggml_repeat_4d(graph.ctx(), share, d, group, n, 1);
@@ -102,7 +102,7 @@ Node mean_rows(Graph & g, Node x, int64_t group) {
 
 Node gather_rows(Graph & g, Node x, Node index) {
     Node y = ggml_get_rows(g.ctx(), x, index);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x, index](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, x, ggml_get_rows_back(graph.ctx(), dy, index, x));
         });
@@ -112,7 +112,7 @@ Node gather_rows(Graph & g, Node x, Node index) {
 
 Node reshape_rows(Graph & g, Node x, int64_t features, int64_t rows) {
     Node y = ggml_reshape_2d(g.ctx(), x, features, rows);
-    if (g.tape() && g.tape()->wants(x)) {
+    if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x](Graph & graph, Node dy) {
             graph.tape()->accumulate(graph, x, ggml_reshape_2d(graph.ctx(), dy, x->ne[0], x->ne[1]));
         });

@@ -19,7 +19,7 @@ namespace penelope {
 namespace {
 
 // A machine that vanishes without a word is noticed after this long, whether it was asked something or not.
-constexpr int kSecondsToLoss = 9;
+constexpr int kKeepaliveSeconds = 9;
 
 using AddServer = ggml_backend_reg_t (*)(const char * endpoint);
 
@@ -50,20 +50,20 @@ std::set<int> connected_sockets() {
 }
 
 // Without these a connection to a machine that lost its power stays open for hours.
-void notice_loss(int socket) {
+void enable_keepalive(int socket) {
     const auto set = [&](int level, int option, int value) {
         setsockopt(socket, level, option, &value, sizeof(value));
     };
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(IPPROTO_TCP, TCP_KEEPIDLE, kSecondsToLoss / 3);
-    set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsToLoss / 3);
+    set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepaliveSeconds / 3);
+    set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepaliveSeconds / 3);
     set(IPPROTO_TCP, TCP_KEEPCNT, 2);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, kSecondsToLoss * 1000);
+    set(IPPROTO_TCP, TCP_USER_TIMEOUT, kKeepaliveSeconds * 1000);
 }
 
 } // namespace
 
-Error rpc_loss() {
+Error rpc_connection_error() {
     return Error(ErrorKind::device, "RPC server " + join(servers().endpoints, " or ") + ": the connection is lost",
                  "is it still running, and can it run this model? its own output says more");
 }
@@ -94,7 +94,7 @@ void add_rpc_servers(const std::vector<std::string> & endpoints) {
     }
     for (int socket : connected_sockets()) {
         if (!before.count(socket)) {
-            notice_loss(socket);
+            enable_keepalive(socket);
             servers().sockets.insert(socket);
         }
     }
@@ -104,7 +104,7 @@ bool is_rpc(const DeviceInfo & device) {
     return std::strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device.dev)), "RPC") == 0;
 }
 
-bool runs_remotely(const ggml_tensor * node) {
+bool rpc_supports(const ggml_tensor * node) {
     switch (node->op) {
         case GGML_OP_MAP_CUSTOM1:
         case GGML_OP_MAP_CUSTOM2:
@@ -116,7 +116,7 @@ bool runs_remotely(const ggml_tensor * node) {
 
 // The scheduler numbers every graph it looks at, and it alone can. All tensors lie on one backend, so it changes nothing; the
 // CPU is there because it asks for one.
-void number_graph(ggml_backend_t backend, ggml_cgraph * graph) {
+void assign_graph_uid(ggml_backend_t backend, ggml_cgraph * graph) {
     const ggml_backend_ptr cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
     ggml_backend_t         backends[] = { backend, cpu.get() };
     NodeOrder              order;

@@ -20,17 +20,17 @@ namespace penelope {
 void add_rpc_servers(const std::vector<std::string> & endpoints);
 
 // What to say when one of them is gone.
-Error rpc_loss();
+Error rpc_connection_error();
 
 bool is_rpc(const DeviceInfo & device);
 
 // Servers do not tell which operations they run. A graph for one may hold what every CPU runs, and nothing that exists in this
 // process alone.
-bool runs_remotely(const ggml_tensor * node);
+bool rpc_supports(const ggml_tensor * node);
 
 // Gives a graph whose tensors all lie on the backend's server a number, by which ggml knows that it has sent this very graph
 // before. Called again whenever its tensors have moved.
-void number_graph(ggml_backend_t backend, ggml_cgraph * graph);
+void assign_graph_uid(ggml_backend_t backend, ggml_cgraph * graph);
 
 // Over all connections, since they were made.
 struct Traffic {

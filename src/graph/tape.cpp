@@ -7,23 +7,23 @@
 namespace penelope {
 
 void Tape::watch(Node leaf) {
-    wanted_[leaf] = true;
+    requires_grad_[leaf] = true;
     leaves_.push_back(leaf);
 }
 
-bool Tape::wants(const ggml_tensor * node) const {
-    return node && (owns(node) || (outer_ && outer_->wants(node)));
+bool Tape::requires_grad(const ggml_tensor * node) const {
+    return node && (owns(node) || (outer_ && outer_->requires_grad(node)));
 }
 
-void Tape::record(Node result, Rule rule) {
+void Tape::record(Node result, BackwardFn rule) {
     record(std::vector<Node>{ result }, [rule = std::move(rule)](Graph & graph, const std::vector<Node> & gradients) {
         rule(graph, gradients.front());
     });
 }
 
-void Tape::record(std::vector<Node> results, RuleOfMany rule) {
+void Tape::record(std::vector<Node> results, MultiBackwardFn rule) {
     for (Node result : results) {
-        wanted_[result] = true;
+        requires_grad_[result] = true;
     }
     entries_.push_back({ std::move(results), std::move(rule) });
 }
@@ -37,7 +37,7 @@ std::vector<Node> Tape::recorded() const {
 }
 
 void Tape::accumulate(Graph & graph, Node node, Node gradient) {
-    if (!wants(node)) {
+    if (!requires_grad(node)) {
         return;
     }
     if (!owns(node)) {
@@ -55,7 +55,7 @@ void Tape::accumulate(Graph & graph, Node node, Node gradient) {
 }
 
 void Tape::accumulate_slice(Graph & graph, Node node, int dim, int64_t first, Node gradient) {
-    if (!wants(node)) {
+    if (!requires_grad(node)) {
         return;
     }
     if (!owns(node)) {
@@ -67,7 +67,7 @@ void Tape::accumulate_slice(Graph & graph, Node node, int dim, int64_t first, No
 }
 
 // The gradient of `node` with everything that arrived; null when nothing did.
-Node Tape::settle(Graph & graph, Node node) {
+Node Tape::finalize_grad(Graph & graph, Node node) {
     const auto found  = gradients_.find(node);
     Node       sum    = found == gradients_.end() ? nullptr : found->second;
     const auto pieces = slices_.find(node);
@@ -125,8 +125,8 @@ void Tape::build_product(Graph & graph, Node weight) {
     if (product.x.empty()) {
         return;
     }
-    Node x_t  = rows_to_sum(graph, product.x);  // [rows, n_in]
-    Node dy_t = rows_to_sum(graph, product.dy); // [rows, n_out]
+    Node x_t  = concat_transposed(graph, product.x);  // [rows, n_in]
+    Node dy_t = concat_transposed(graph, product.dy); // [rows, n_out]
     product.x.clear();
     product.dy.clear();
     accumulate(graph, weight, matrix_product(graph, x_t, dy_t)); // [n_in, n_out]
@@ -141,16 +141,16 @@ Node Tape::transposed(Graph & graph, Node node) {
 }
 
 // Projections that read the same rows share the copy.
-Node Tape::rows_to_sum(Graph & graph, const std::vector<Node> & parts) {
-    Node & copy = rows_to_sum_[parts];
+Node Tape::concat_transposed(Graph & graph, const std::vector<Node> & parts) {
+    Node & copy = concat_transposed_[parts];
     if (!copy) {
-        copy = transpose_to_sum(graph, join_rows(graph, parts));
+        copy = transpose_padded(graph, join_rows(graph, parts));
     }
     return copy;
 }
 
-bool Tape::is_one(const ggml_tensor * node) const {
-    return (one_ && node == one_) || (outer_ && outer_->is_one(node));
+bool Tape::is_unit_seed(const ggml_tensor * node) const {
+    return (one_ && node == one_) || (outer_ && outer_->is_unit_seed(node));
 }
 
 void Tape::backward(Graph & graph, Node result, Node gradient) {
@@ -170,21 +170,21 @@ void Tape::backward(Graph & graph, const std::vector<Node> & results, const std:
     }
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
         // Rules come in the reverse order of use, so these gradients are complete: settle them before going on.
-        std::vector<Node> arrived;
+        std::vector<Node> grads;
         bool              any = false;
         for (Node result : entry->results) {
-            arrived.push_back(settle(graph, result));
-            any = any || arrived.back();
+            grads.push_back(finalize_grad(graph, result));
+            any = any || grads.back();
         }
         if (any) {
-            entry->rule(graph, arrived);
+            entry->rule(graph, grads);
         }
     }
     for (Node weight : product_weights_) {
         build_product(graph, weight);
     }
     for (Node leaf : leaves_) {
-        settle(graph, leaf);
+        finalize_grad(graph, leaf);
     }
 }
 

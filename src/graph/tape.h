@@ -2,7 +2,7 @@
 // gradient of its result, the rule adds nodes for the gradients of its inputs. backward() runs the rules last to first.
 //
 // Gradients have the shape of their tensor, are F32 and contiguous. A tensor used several times gets the sum.
-// A tape inside another one (recompute() in graph/recompute.h) keeps what was recorded on it and hands everything else on.
+// A tape inside another one (checkpoint_activations() in graph/activation_checkpoint.h) keeps what was recorded on it and hands everything else on.
 #pragma once
 
 #include "graph/dropout.h"
@@ -16,9 +16,9 @@ namespace penelope {
 
 class Tape {
   public:
-    using Rule = std::function<void(Graph & graph, Node gradient)>;
+    using BackwardFn = std::function<void(Graph & graph, Node gradient)>;
     // One gradient per result, null for a result nothing was derived from.
-    using RuleOfMany = std::function<void(Graph & graph, const std::vector<Node> & gradients)>;
+    using MultiBackwardFn = std::function<void(Graph & graph, const std::vector<Node> & gradients)>;
 
     explicit Tape(Tape * outer = nullptr) : outer_(outer), host_kernels_(outer ? outer->host_kernels_ : true) {}
     Tape(const Tape &)             = delete;
@@ -28,7 +28,7 @@ class Tape {
     void watch(Node leaf);
 
     // True when `node` is watched or computed from something watched; null is never wanted.
-    bool wants(const ggml_tensor * node) const;
+    bool requires_grad(const ggml_tensor * node) const;
 
     // Seeds `result` with `gradient` and builds all gradient nodes into the graph, expanding as it goes.
     // Without a gradient the seed is one: `result` is a loss.
@@ -46,8 +46,8 @@ class Tape {
     // --- for operations only
 
     // Says that `result` was computed from watched things and how its gradient goes on.
-    void              record(Node result, Rule rule);
-    void              record(std::vector<Node> results, RuleOfMany rule);
+    void              record(Node result, BackwardFn rule);
+    void              record(std::vector<Node> results, MultiBackwardFn rule);
     std::vector<Node> recorded() const; // all results so far, in order
 
     // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
@@ -69,17 +69,17 @@ class Tape {
     struct DroppedInput {
         Node node = nullptr;
         Draw draw;
-        Node again = nullptr; // the same made a second time in the backward, so that the first need not be kept
+        Node recomputed = nullptr; // the same made a second time in the backward, so that the first need not be kept
     };
     DroppedInput & dropped_input(Node x) { return dropped_[x]; }
 
     // True for the seed of a backward() without a gradient: a rule may leave out the multiplication.
-    bool is_one(const ggml_tensor * node) const;
+    bool is_unit_seed(const ggml_tensor * node) const;
 
   private:
     struct Entry {
         std::vector<Node> results;
-        RuleOfMany        rule;
+        MultiBackwardFn   rule;
     };
     struct Slice {
         int     dim;
@@ -92,23 +92,23 @@ class Tape {
         std::vector<Node> dy;
     };
 
-    bool owns(const ggml_tensor * node) const { return wanted_.count(node) > 0; }
-    Node settle(Graph & graph, Node node);
+    bool owns(const ggml_tensor * node) const { return requires_grad_.count(node) > 0; }
+    Node finalize_grad(Graph & graph, Node node);
     void build_product(Graph & graph, Node weight);
-    Node rows_to_sum(Graph & graph, const std::vector<Node> & parts);
+    Node concat_transposed(Graph & graph, const std::vector<Node> & parts);
 
     Tape *                                                      outer_;
     bool                                                        host_kernels_;
     Node                                                        one_ = nullptr;
     std::vector<Entry>                                          entries_;
     std::vector<Node>                                           leaves_;
-    std::unordered_map<const ggml_tensor *, bool>               wanted_;
+    std::unordered_map<const ggml_tensor *, bool>               requires_grad_;
     std::unordered_map<const ggml_tensor *, Node>               gradients_;
     std::unordered_map<const ggml_tensor *, std::vector<Slice>> slices_;
     std::map<const ggml_tensor *, Product>                      products_;
     std::vector<Node>                                           product_weights_; // in the order met
     std::unordered_map<const ggml_tensor *, Node>               transposed_;
-    std::map<std::vector<Node>, Node>                           rows_to_sum_;
+    std::map<std::vector<Node>, Node>                           concat_transposed_;
     std::unordered_map<const ggml_tensor *, DroppedInput>       dropped_;
 };
 

@@ -4,7 +4,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kHeadersAtATime = 4 * TensorHeaders::kRoom;
+constexpr size_t kHeadersAtATime = 4 * TensorHeaders::kMinFree;
 
 } // namespace
 
@@ -16,8 +16,8 @@ ggml_context_ptr new_tensor_context(size_t n_tensors) {
 }
 
 ggml_context * TensorHeaders::ctx() {
-    const auto room = [](const ggml_context * ctx) { return ggml_get_mem_size(ctx) - ggml_used_mem(ctx); };
-    if (contexts_.empty() || room(contexts_.back().get()) < kRoom * ggml_tensor_overhead()) {
+    const auto free_bytes = [](const ggml_context * ctx) { return ggml_get_mem_size(ctx) - ggml_used_mem(ctx); };
+    if (contexts_.empty() || free_bytes(contexts_.back().get()) < kMinFree * ggml_tensor_overhead()) {
         contexts_.push_back(new_tensor_context(kHeadersAtATime));
     }
     return contexts_.back().get();
@@ -32,7 +32,7 @@ void TensorHeaders::for_each(const std::function<void(ggml_tensor *)> & visit) c
     }
 }
 
-void TensorHeaders::forget_places() const {
+void TensorHeaders::clear_addresses() const {
     for_each([](ggml_tensor * tensor) {
         tensor->data   = nullptr;
         tensor->buffer = nullptr;

@@ -14,10 +14,10 @@ bool has_small_products(const Graph & g, size_t n_sequences) {
             n_products++;
         }
     }
-    return work < kWorthSharing * n_products * int64_t(std::max<size_t>(n_sequences, 1));
+    return work < kMinParallelOps * n_products * int64_t(std::max<size_t>(n_sequences, 1));
 }
 
-void use_threads(const Backend & backend, int n) {
+void set_n_threads(const Backend & backend, int n) {
     ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(backend.device().dev);
     const auto         set = reinterpret_cast<ggml_backend_set_n_threads_t>(
         ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads"));

@@ -7,13 +7,13 @@
 namespace penelope {
 
 // Multiplications and additions of a product from which on threads share it.
-constexpr int64_t kWorthSharing = 150'000;
+constexpr int64_t kMinParallelOps = 150'000;
 
 // Whether products of the graph, for one of so many sequences, are on average too small to be shared. Sequences are counted out so
 // that company does not change the answer.
 bool has_small_products(const Graph & g, size_t n_sequences);
 
 // For the graphs computed from now on; of no effect where the backend has no threads.
-void use_threads(const Backend & backend, int n);
+void set_n_threads(const Backend & backend, int n);
 
 } // namespace penelope

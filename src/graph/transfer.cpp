@@ -10,11 +10,11 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kStretch = size_t(4) << 20;
+constexpr size_t kChunkBytes = size_t(4) << 20;
 
 std::atomic<int64_t> n_uploads{ 0 }, n_downloads{ 0 };
 
-std::string place_of(Node node) {
+std::string buffer_name(Node node) {
     return ggml_backend_buffer_name(node->view_src ? node->view_src->buffer : node->buffer);
 }
 
@@ -24,39 +24,39 @@ HostTraffic host_traffic() {
     return { n_uploads, n_downloads };
 }
 
-void on_device(const std::string & name, const std::function<void()> & calls) {
+void translate_device_errors(const std::string & name, const std::function<void()> & calls) {
     try {
         calls();
     } catch (const Error &) {
         throw;
     } catch (const std::bad_alloc &) { // the host's memory
         throw;
-    } catch (const std::exception & lost) { // Vulkan's way to say that the device is gone or its memory is full
-        throw Error(ErrorKind::device, name + ": the device failed: " + lost.what(),
+    } catch (const std::exception & error) { // Vulkan's way to say that the device is gone or its memory is full
+        throw Error(ErrorKind::device, name + ": the device failed: " + error.what(),
                     "use --device CPU, or a smaller context, batch or model");
     }
 }
 
 void set_bytes(Node node, size_t offset, const void * data, size_t n_bytes) {
     n_uploads++;
-    on_device(place_of(node), [&] { ggml_backend_tensor_set(node, data, offset, n_bytes); });
+    translate_device_errors(buffer_name(node), [&] { ggml_backend_tensor_set(node, data, offset, n_bytes); });
 }
 
 void get_bytes(Node node, size_t offset, void * data, size_t n_bytes) {
     n_downloads++;
-    on_device(place_of(node), [&] { ggml_backend_tensor_get(node, data, offset, n_bytes); });
+    translate_device_errors(buffer_name(node), [&] { ggml_backend_tensor_get(node, data, offset, n_bytes); });
 }
 
 // Not every device can fill memory by itself. In stretches: groups of parameters are large.
 void clear_bytes(Node node, size_t offset, size_t n_bytes) {
-    const std::vector<uint8_t> zeros(std::min(n_bytes, kStretch));
-    for (size_t done = 0; done < n_bytes; done += kStretch) {
-        set_bytes(node, offset + done, zeros.data(), std::min(n_bytes - done, kStretch));
+    const std::vector<uint8_t> zeros(std::min(n_bytes, kChunkBytes));
+    for (size_t done = 0; done < n_bytes; done += kChunkBytes) {
+        set_bytes(node, offset + done, zeros.data(), std::min(n_bytes - done, kChunkBytes));
     }
 }
 
 void clear_buffer(ggml_backend_buffer_t buffer) {
-    on_device(ggml_backend_buffer_name(buffer), [&] { ggml_backend_buffer_clear(buffer, 0); });
+    translate_device_errors(ggml_backend_buffer_name(buffer), [&] { ggml_backend_buffer_clear(buffer, 0); });
 }
 
 void set_node(Node node, const void * data, size_t n_bytes) {

@@ -34,6 +34,6 @@ void clear_bytes(Node node, size_t offset, size_t n_bytes); // to zero
 void clear_buffer(ggml_backend_buffer_t buffer);
 
 // For other calls that reach the device of that name.
-void on_device(const std::string & name, const std::function<void()> & calls);
+void translate_device_errors(const std::string & name, const std::function<void()> & calls);
 
 } // namespace penelope

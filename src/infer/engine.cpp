@@ -5,7 +5,7 @@
 #include "base/format.h"
 #include "gguf/finite.h"
 #include "gguf/keys.h"
-#include "graph/row_kernels.h"
+#include "graph/batch_invariance.h"
 #include "method/registry.h"
 #include "model/load.h"
 
@@ -30,7 +30,8 @@ std::string most_common_type(const GgufReader & file) {
 namespace {
 
 // Several LoRAs may be mixed, but a question is asked in one way.
-void take_wording(std::optional<Wording> & held, const std::optional<Wording> & more, const std::string & path) {
+void merge_prompt_format(std::optional<PromptFormat> & held, const std::optional<PromptFormat> & more,
+                         const std::string & path) {
     if (held && more &&
         (held->prompt_template != more->prompt_template || held->answer_prefix != more->answer_prefix)) {
         throw Error(ErrorKind::usage, "--lora " + path + ": was trained with another prompt template or answer prefix",
@@ -67,7 +68,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
 
     const LayerSplit split = options.split.empty() ? LayerSplit::none(find_device(options.device))
                                                    : split_layers(options.split, list_devices(), layer_sizes(*base));
-    auto             impl  = std::make_unique<Impl>(split, options.repack, options.maps);
+    auto             impl  = std::make_unique<Impl>(split, options.repack, options.use_mmap);
     impl->name             = base->find_str(keys::general_name).value_or("");
     if (impl->name.empty()) {
         impl->name = std::filesystem::path(options.base).stem().string();
@@ -78,20 +79,20 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     HostLora lora;
     if (sidecar) {
         impl->sidecar = read_sidecar_config(*sidecar);
-        check_base(*impl->sidecar, read_base_facts(*base),
-                   options.insist ? ChangedWeights::allowed : ChangedWeights::refused);
+        check_base(*impl->sidecar, read_base_info(*base),
+                   options.ignore_mismatch ? WeightMismatch::allowed : WeightMismatch::refused);
         check_sidecar_tensors(*sidecar, *impl->sidecar);
         add_lora(lora, *sidecar, 1.0f, true);
     }
     for (const LoraFile & file : options.loras) {
         const GgufReader adapter = GgufReader::open(file.path);
         add_lora(lora, adapter, file.scale, false);
-        take_wording(impl->wording, find_wording(adapter), file.path);
+        merge_prompt_format(impl->prompt_format, find_prompt_format(adapter), file.path);
     }
     if (impl->sidecar) {
-        impl->wording = wording_of(*impl->sidecar);
-    } else if (!impl->wording) {
-        impl->wording = find_wording(*base);
+        impl->prompt_format = prompt_format_of(*impl->sidecar);
+    } else if (!impl->prompt_format) {
+        impl->prompt_format = find_prompt_format(*base);
     }
     impl->backbone  = load_backbone(base, lora, impl->stores, bundle);
     impl->tokenizer = Tokenizer::from_gguf(*base);
@@ -105,7 +106,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     ModuleNodes              modules;
     std::vector<std::string> own;
     if (impl->sidecar) {
-        impl->put_modules_with(last_latent_layer(*impl->sidecar, impl->backbone.config.n_layer));
+        impl->place_modules_at(last_latent_layer(*impl->sidecar, impl->backbone.config.n_layer));
         modules = load_modules(sidecar, *impl->sidecar, impl->backbone.config.n_embd, impl->module_store());
         own     = { impl->sidecar->method };
     }
@@ -117,7 +118,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
 
 void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent) {
     const SidecarConfig none;
-    const DeviceInfo &  device = split().devices[size_t(backbone.latent_part)];
+    const DeviceInfo &  device = split().devices[size_t(backbone.latent_device_id)];
     tables.emplace(device, false);
     const auto add = [&](const MethodEntry & entry) {
         methods[entry.name] = entry.make({ sidecar ? *sidecar : none, modules, device, *tokenizer, *tables });
@@ -131,7 +132,7 @@ void Engine::Impl::add_methods(const ModuleNodes & modules, const std::vector<st
         add(get_method(one));
     }
     if (sidecar) {
-        own_method = sidecar->method;
+        default_method = sidecar->method;
     }
 }
 
@@ -150,8 +151,8 @@ const Tokenizer & Engine::tokenizer() const {
 const SidecarConfig * Engine::sidecar() const {
     return impl_->sidecar ? &*impl_->sidecar : nullptr;
 }
-const Wording * Engine::wording() const {
-    return impl_->wording ? &*impl_->wording : nullptr;
+const PromptFormat * Engine::prompt_format() const {
+    return impl_->prompt_format ? &*impl_->prompt_format : nullptr;
 }
 const Backbone & Engine::backbone() const {
     return impl_->backbone;
@@ -162,8 +163,9 @@ double Engine::load_ms() const {
 size_t Engine::weight_bytes() const {
     return impl_->stores.n_bytes();
 }
-bool Engine::rounds_by_place() const {
-    return !split().is_split() && split().is_all_cpu() && penelope::rounds_by_place(impl_->stores.part(0).nodes());
+bool Engine::depends_on_batch_position() const {
+    return !split().is_split() && split().is_all_cpu() &&
+           penelope::depends_on_batch_position(impl_->stores.on_device(0).nodes());
 }
 
 std::string Engine::type_name() const {
@@ -173,7 +175,7 @@ std::string Engine::name() const {
     return impl_->name;
 }
 
-void Engine::fail_not_finite() const {
+void Engine::throw_not_finite() const {
     for (const std::string & path : impl_->files) {
         const GgufReader file = GgufReader::open(path);
         for (const GgufTensor & tensor : file.tensors()) {
@@ -190,7 +192,7 @@ void Engine::fail_not_finite() const {
 }
 
 const Method & Engine::method(const std::string & name) const {
-    const auto found = impl_->methods.find(name.empty() ? impl_->own_method : name);
+    const auto found = impl_->methods.find(name.empty() ? impl_->default_method : name);
     if (found != impl_->methods.end()) {
         return *found->second;
     }

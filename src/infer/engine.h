@@ -15,7 +15,7 @@ class Method;
 struct Backbone;
 struct ModelConfig;
 struct SidecarConfig;
-struct Wording;
+struct PromptFormat;
 
 struct LoraFile {
     std::string path;
@@ -29,8 +29,8 @@ struct LoadOptions {
     std::string           device = "auto";
     std::string           split; // spreads the layers over several devices, see model/layer_split.h; empty: one device
     bool                  repack = true;  // copy weights into the CPU's faster layouts where it has one
-    bool                  insist = false; // only warn when the base's weights are not those the sidecar was trained on
-    bool                  maps   = true;  // use weights from the file's map; else they are read into memory
+    bool ignore_mismatch         = false; // only warn when the base's weights are not those the sidecar was trained on
+    bool use_mmap                = true;  // use weights from the file's map; else they are read into memory
 };
 
 class Engine {
@@ -45,13 +45,13 @@ class Engine {
     const Tokenizer &     tokenizer() const;
     const SidecarConfig * sidecar() const; // null without one
     // How the model is asked, by the sidecar, else the LoRAs, else the base; null when none of the files says.
-    const Wording *  wording() const;
-    const Backbone & backbone() const; // with the adapters applied
-    double           load_ms() const;
-    size_t           weight_bytes() const;
-    std::string      type_name() const; // of most weights: "Q4_1"
-    // Whether the rounding of a prompt's row depends on where it stands among those of others (graph/row_kernels.h).
-    bool        rounds_by_place() const;
+    const PromptFormat * prompt_format() const;
+    const Backbone &     backbone() const; // with the adapters applied
+    double               load_ms() const;
+    size_t               weight_bytes() const;
+    std::string          type_name() const; // of most weights: "Q4_1"
+    // Whether the rounding of a prompt's row depends on where it stands among those of others (graph/batch_invariance.h).
+    bool        depends_on_batch_position() const;
     std::string name() const; // general.name or the file's stem
 
     // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
@@ -60,7 +60,7 @@ class Engine {
 
     // For logits that are not finite: throws Error(format) naming the first tensor of the files that is not either. The weights
     // are not looked through when they are loaded, because that would read all of a large file.
-    [[noreturn]] void fail_not_finite() const;
+    [[noreturn]] void throw_not_finite() const;
 
     struct Impl;
     explicit Engine(std::unique_ptr<Impl> impl); // see engine_impl.h

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "infer/engine.h"
-#include "latent/load_modules.h"
 #include "method/method.h"
+#include "sidecar/load_modules.h"
 #include "text/tokenizer.h"
 
 #include <map>
@@ -12,24 +12,24 @@
 namespace penelope {
 
 struct Engine::Impl {
-    explicit Impl(const LayerSplit & split, bool repack, bool maps = true) : stores(split, repack, maps) {}
+    explicit Impl(const LayerSplit & split, bool repack, bool use_mmap = true) : stores(split, repack, use_mmap) {}
 
     WeightStores                                   stores;
     std::optional<WeightStore>                     tables;   // made from the modules after they are loaded
     Backbone                                       backbone; // with the adapters
     std::optional<Tokenizer>                       tokenizer;
     std::optional<SidecarConfig>                   sidecar;
-    std::optional<Wording>                         wording;
+    std::optional<PromptFormat>                    prompt_format;
     std::map<std::string, std::unique_ptr<Method>> methods;
-    std::string                                    own_method = "plain";
+    std::string                                    default_method = "plain";
     std::string                                    name, type_name;
     std::vector<std::string>                       files; // that the weights come from
     double                                         load_ms = 0;
 
     const LayerSplit & split() const { return stores.split(); }
     // The modules lie where this layer does: the one whose result they read.
-    void          put_modules_with(int layer) { backbone.latent_part = split().part_of(layer); }
-    WeightStore & module_store() { return stores.part(backbone.latent_part); }
+    void          place_modules_at(int layer) { backbone.latent_device_id = split().device_of(layer); }
+    WeightStore & module_store() { return stores.on_device(backbone.latent_device_id); }
 
     // The visible methods, and the latent ones by these names, whose modules are loaded.
     void add_methods(const ModuleNodes & modules, const std::vector<std::string> & latent);

@@ -25,7 +25,7 @@ enum class ControlTokens { read, as_text };
 std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & text, PromptForm form,
                                    ControlTokens control = ControlTokens::read);
 
-struct PromptChoice {
+struct PromptOptions {
     // auto: the template of the model's files, else the chat template of an instruct model, else none. none: without a chat
     // template. Or the name of one or the path of a Jinja file (named_chat_template), whatever the files say.
     std::string chat_template = "auto";
@@ -39,12 +39,12 @@ class PromptWriter {
   public:
     // engine outlives it. Throws Error(usage) for a system message without a place, for a name the vocabulary cannot spell and where
     // nobody can think aloud as asked.
-    PromptWriter(const Engine & engine, PromptChoice choice);
+    PromptWriter(const Engine & engine, PromptOptions options);
 
     std::vector<int32_t> tokens(const std::string & text) const; // throws Error(usage) for an empty text
 
     const ChatTemplate * chat() const { return chat_ ? &*chat_ : nullptr; } // null: a question stands alone
-    const std::string &  system() const { return choice_.system; }
+    const std::string &  system() const { return options_.system; }
     // The text has the control tokens of the chat template in it already: it was written to be taken as it is.
     bool looks_templated(const std::string & text) const;
     // What is done and why, in a line.
@@ -54,7 +54,7 @@ class PromptWriter {
 
   private:
     const Engine &              engine_;
-    PromptChoice                choice_;
+    PromptOptions               options_;
     std::optional<ChatTemplate> chat_;
     std::optional<Error>        no_template_;
 };

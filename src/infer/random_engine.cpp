@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "infer/engine_impl.h"
-#include "latent/method_format.h"
 #include "model/load.h"
+#include "sidecar/method_format.h"
 
 #include <algorithm>
 
@@ -98,7 +98,7 @@ std::shared_ptr<const Engine> random_engine(const RandomEngineOptions & options)
                                           std::to_string(c.n_layer) + " layers of " + impl->name);
     }
     impl->sidecar = sidecar;
-    impl->put_modules_with(int(sidecar.interval_end) - 1);
+    impl->place_modules_at(int(sidecar.interval_end) - 1);
 
     if (options.lora_rank > 0) {
         add_random_lora(impl->backbone, options.lora_rank, 2, impl->stores);

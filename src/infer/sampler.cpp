@@ -30,7 +30,7 @@ Sampler::Sampler(const SamplingOptions & options) : options_(options) {
 }
 
 void Sampler::accept(int32_t token) {
-    said_.push_back(token);
+    history_.push_back(token);
 }
 
 const float * Sampler::penalized(const float * logits, int n_vocab) {
@@ -38,18 +38,18 @@ const float * Sampler::penalized(const float * logits, int n_vocab) {
     if (o.repeat_penalty == 1.0f && o.presence_penalty == 0.0f && o.frequency_penalty == 0.0f) {
         return logits;
     }
-    const size_t           n = o.penalty_window < 0 ? said_.size() : std::min(said_.size(), size_t(o.penalty_window));
+    const size_t n = o.penalty_window < 0 ? history_.size() : std::min(history_.size(), size_t(o.penalty_window));
     std::map<int32_t, int> counts;
-    for (size_t i = said_.size() - n; i < said_.size(); i++) {
-        counts[said_[i]]++;
+    for (size_t i = history_.size() - n; i < history_.size(); i++) {
+        counts[history_[i]]++;
     }
-    changed_.assign(logits, logits + n_vocab);
+    penalized_.assign(logits, logits + n_vocab);
     for (const auto & [token, count] : counts) {
-        float & logit = changed_[size_t(token)];
+        float & logit = penalized_[size_t(token)];
         logit         = logit > 0.0f ? logit / o.repeat_penalty : logit * o.repeat_penalty;
         logit -= o.presence_penalty + o.frequency_penalty * float(count);
     }
-    return changed_.data();
+    return penalized_.data();
 }
 
 // The first place, best candidate first, at which the weights up to it reach `target`; the last one where they never

@@ -48,8 +48,8 @@ class Sampler {
     const float * penalized(const float * logits, int n_vocab);
 
     SamplingOptions        options_;
-    std::vector<int32_t>   said_;
-    std::vector<float>     changed_;
+    std::vector<int32_t>   history_;
+    std::vector<float>     penalized_;
     uint64_t               n_drawn_ = 0;
     std::vector<Candidate> candidates_;
 };

@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "infer/answer_loop.h"
-#include "infer/thinking.h"
+#include "infer/decode_loop.h"
+#include "infer/halting.h"
 #include "infer/trace.h"
-#include "latent/sidecar.h"
 #include "method/decode.h"
+#include "sidecar/sidecar.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -53,19 +53,19 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
 
 ContextOptions context_options(const SessionOptions & o) {
     ContextOptions c;
-    c.n_streams   = o.n_streams;
-    c.n_rows      = o.n_ctx;
-    c.kv_type     = o.kv_type;
-    c.n_threads   = o.n_threads;
-    c.n_batch     = o.n_batch;
-    c.bucket      = o.bucket;
-    c.swap_memory = o.swap_memory;
-    c.steady      = o.steady;
+    c.n_streams       = o.n_streams;
+    c.n_ctx           = o.n_ctx;
+    c.kv_type         = o.kv_type;
+    c.n_threads       = o.n_threads;
+    c.n_batch         = o.n_batch;
+    c.bucket          = o.bucket;
+    c.swap_latents    = o.swap_latents;
+    c.batch_invariant = o.batch_invariant;
     return c;
 }
 
 // Prompts that were computed in one graph share its time by their lengths.
-void share_prompt_ms(std::vector<Answer> & answers, double ms) {
+void split_prompt_ms(std::vector<Answer> & answers, double ms) {
     double n_rows = 0;
     for (const Answer & answer : answers) {
         n_rows += answer.n_prompt;
@@ -111,10 +111,10 @@ class CancelRequest {
 };
 
 // Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no numbers.
-class ClearUnlessDone {
+class ClearCacheOnFailure {
   public:
-    explicit ClearUnlessDone(Context & context) : context_(context) {}
-    ~ClearUnlessDone() {
+    explicit ClearCacheOnFailure(Context & context) : context_(context) {}
+    ~ClearCacheOnFailure() {
         if (!done_) {
             try {
                 context_.cache().clear();
@@ -122,9 +122,9 @@ class ClearUnlessDone {
             }
         }
     }
-    ClearUnlessDone(const ClearUnlessDone &)             = delete;
-    ClearUnlessDone & operator=(const ClearUnlessDone &) = delete;
-    void              done() { done_ = true; }
+    ClearCacheOnFailure(const ClearCacheOnFailure &)             = delete;
+    ClearCacheOnFailure & operator=(const ClearCacheOnFailure &) = delete;
+    void                  done() { done_ = true; }
 
   private:
     Context & context_;
@@ -148,12 +148,13 @@ struct Session::Impl {
     Tokens                        cached; // tokens whose rows stand in stream 0, from its start
     CancelRequest                 cancel;
 
-    Answer              blank_answer(const Method & method, int n_steps, const Tokens & prompt) const;
-    ThinkingPlan        plan(const Method & method, const GenerateOptions & wanted) const;
-    Thought             fill(const Method & method, const std::vector<Prompt> & prompts, const ThinkingPlan & plan,
-                             const StepCallback & on_step);
-    std::vector<Answer> grow(const Filled & filled, std::vector<Answer> blanks, const GenerateOptions & options,
-                             const TokenCallback & on_token = {}, const ReasoningCallback & on_reasoning = {});
+    Answer              initial_answer(const Method & method, int n_steps, const Tokens & prompt) const;
+    HaltingPolicy       plan(const Method & method, const GenerateOptions & wanted) const;
+    LatentResult        prefill(const Method & method, const std::vector<Prompt> & prompts, const HaltingPolicy & plan,
+                                const StepCallback & on_step);
+    std::vector<Answer> decode_answers(const Prefill & prefilled, std::vector<Answer> initial,
+                                       const GenerateOptions & options, const TokenCallback & on_token = {},
+                                       const ReasoningCallback & on_reasoning = {});
 };
 
 Session::Session(std::shared_ptr<const Engine> engine, const SessionOptions & options)
@@ -182,7 +183,7 @@ void Session::reset_cancel() {
     impl_->cancel.reset();
 }
 
-Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tokens & prompt) const {
+Answer Session::Impl::initial_answer(const Method & method, int n_steps, const Tokens & prompt) const {
     Answer answer;
     answer.n_prompt        = int(prompt.size());
     answer.method          = method.name();
@@ -191,40 +192,42 @@ Answer Session::Impl::blank_answer(const Method & method, int n_steps, const Tok
     return answer;
 }
 
-std::vector<Answer> Session::Impl::grow(const Filled & filled, std::vector<Answer> blanks,
-                                        const GenerateOptions & wanted, const TokenCallback & on_token,
-                                        const ReasoningCallback & on_reasoning) {
-    AnswerLoop loop(
-        context, engine->tokenizer(), engine->config().n_vocab, [&]() { engine->fail_not_finite(); },
+std::vector<Answer> Session::Impl::decode_answers(const Prefill & prefilled, std::vector<Answer> initial,
+                                                  const GenerateOptions & wanted, const TokenCallback & on_token,
+                                                  const ReasoningCallback & on_reasoning) {
+    DecodeLoop loop(
+        context, engine->tokenizer(), engine->config().n_vocab, [&]() { engine->throw_not_finite(); },
         [&]() { return cancel.seen(); });
-    return loop.run(filled, std::move(blanks), wanted, on_token, on_reasoning);
+    return loop.run(prefilled, std::move(initial), wanted, on_token, on_reasoning);
 }
 
-ThinkingPlan Session::Impl::plan(const Method & method, const GenerateOptions & wanted) const {
+HaltingPolicy Session::Impl::plan(const Method & method, const GenerateOptions & wanted) const {
     if (wanted.n_steps != kAutoSteps) {
         return { wanted.n_steps < 0 ? method.default_steps() : wanted.n_steps };
     }
-    const float settled = wanted.settled > 0 ? wanted.settled : engine->sidecar() ? engine->sidecar()->settled : 0.0f;
+    const float halt_cosine = wanted.halt_cosine > 0 ? wanted.halt_cosine
+                              : engine->sidecar()    ? engine->sidecar()->halt_cosine
+                                                     : 0.0f;
     if (method.max_steps() == 0) {
         throw Error(ErrorKind::usage, "-K auto: the method " + method.name() + " takes no latent steps",
                     "leave -K out, or give a sidecar");
     }
-    if (settled <= 0) {
+    if (halt_cosine <= 0) {
         throw Error(ErrorKind::usage, "-K auto: the sidecar does not say when a trajectory has settled",
-                    "give -K a number, or let penelope eval --choose-settled find the threshold");
+                    "give -K a number, or let penelope eval --calibrate-halting find the threshold");
     }
-    return { method.max_steps(), settled };
+    return { method.max_steps(), halt_cosine };
 }
 
 // In one graph where nobody looks and the number of steps is known, else step by step.
-Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & prompts, const ThinkingPlan & how,
-                            const StepCallback & on_step) {
-    if (!on_step && how.settled > 1.0f) {
-        Thought thought;
-        thought.filled = method.fill(context, prompts, how.n_most);
-        thought.n_steps.assign(prompts.size(), how.n_most);
-        thought.layer_applications.assign(prompts.size(), thought.filled.layer_applications);
-        return thought;
+LatentResult Session::Impl::prefill(const Method & method, const std::vector<Prompt> & prompts,
+                                    const HaltingPolicy & how, const StepCallback & on_step) {
+    if (!on_step && how.cosine > 1.0f) {
+        LatentResult latent;
+        latent.prefilled = method.prefill(context, prompts, how.max_steps);
+        latent.n_steps.assign(prompts.size(), how.max_steps);
+        latent.layer_applications.assign(prompts.size(), latent.prefilled.layer_applications);
+        return latent;
     }
     LatentSteps * steps = method.steps(context);
     if (!steps) {
@@ -237,13 +240,13 @@ Thought Session::Impl::fill(const Method & method, const std::vector<Prompt> & p
     LookCallback             look;
     if (on_step) {
         look = [&](int stream) {
-            std::vector<StateTensor> now  = steps->look(stream);
+            std::vector<StateTensor> now  = steps->read_state(stream);
             const TraceStep          step = trace_step(context, engine->tokenizer(), steps->step(stream), now, before);
             before                        = std::move(now);
             return on_step(step);
         };
     }
-    return think(*steps, prompts, how, look);
+    return run_latent_steps(*steps, prompts, how, look);
 }
 
 Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
@@ -251,21 +254,21 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
                          const ReasoningCallback & on_reasoning) {
     const CancelRequest::Call call(impl_->cancel);
     const Method &            method = impl_->engine->method(options.method);
-    const ThinkingPlan        plan   = impl_->plan(method, options);
-    check_request(method, impl_->context, { prompt }, plan.n_most);
+    const HaltingPolicy       plan   = impl_->plan(method, options);
+    check_request(method, impl_->context, { prompt }, plan.max_steps);
     check_sampling(options.sampling);
 
-    const int n_worth = n_worth_keeping(impl_->cached, prompt, impl_->options.bucket);
-    Prompt    whole{ prompt, 0, impl_->context.cache().restore(0, n_worth) };
+    const int n_reusable = reusable_prefix(impl_->cached, prompt, impl_->options.bucket);
+    Prompt    whole{ prompt, 0, impl_->context.cache().restore_checkpoint(0, n_reusable) };
     impl_->cached.clear(); // until the rows stand
-    Answer          answer = impl_->blank_answer(method, plan.n_most, prompt);
-    Stopwatch       watch;
-    Thought         thought;
-    ClearUnlessDone rows(impl_->context);
+    Answer              answer = impl_->initial_answer(method, plan.max_steps, prompt);
+    Stopwatch           watch;
+    LatentResult        latent;
+    ClearCacheOnFailure rows(impl_->context);
     try {
-        const int n_applied = read_lasting(impl_->context, whole, options.n_lasting);
-        thought             = impl_->fill(method, { whole }, plan, on_step);
-        thought.filled.layer_applications += n_applied;
+        const int n_applied = prefill_stable_prefix(impl_->context, whole, options.n_stable_prefix);
+        latent              = impl_->prefill(method, { whole }, plan, on_step);
+        latent.prefilled.layer_applications += n_applied;
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -273,19 +276,20 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
         answer.finish_reason = FinishReason::cancelled;
         return answer;
     }
-    answer.n_steps     = thought.n_steps.front();
+    answer.n_steps     = latent.n_steps.front();
     const bool goes_on = method.n_extra_rows(answer.n_steps) == 0; // the answer follows the prompt
-    impl_->context.cache().keep(0, int(prompt.size()), goes_on ? Hold::tip : Hold::anchor);
+    impl_->context.cache().save_checkpoint(0, int(prompt.size()), goes_on ? StateSlot::current : StateSlot::prompt_end);
     answer.timings.prompt_ms = watch.elapsed_ms();
-    answer        = impl_->grow(thought.filled, { std::move(answer) }, options, on_token, on_reasoning).front();
+    answer = impl_->decode_answers(latent.prefilled, { std::move(answer) }, options, on_token, on_reasoning).front();
     impl_->cached = prompt;
     // A graph that was given up half-way has moved the recurrent states of some layers on and not those of others.
-    const bool is_torn = answer.finish_reason == FinishReason::cancelled && impl_->context.cache().is_recurrent();
-    if (goes_on && !is_torn) {
+    const bool is_inconsistent =
+        answer.finish_reason == FinishReason::cancelled && impl_->context.cache().is_recurrent();
+    if (goes_on && !is_inconsistent) {
         // The last token was drawn but never computed.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
-        impl_->context.cache().keep(0, int(impl_->cached.size()), Hold::tip);
+        impl_->context.cache().save_checkpoint(0, int(impl_->cached.size()), StateSlot::current);
     }
     rows.done();
     return answer;
@@ -297,23 +301,23 @@ std::vector<Answer> Session::generate_batch(const std::vector<std::vector<int32_
     if (prompts.empty()) {
         return {};
     }
-    const Method &     method = impl_->engine->method(options.method);
-    const ThinkingPlan plan   = impl_->plan(method, options);
-    check_request(method, impl_->context, prompts, plan.n_most);
+    const Method &      method = impl_->engine->method(options.method);
+    const HaltingPolicy plan   = impl_->plan(method, options);
+    check_request(method, impl_->context, prompts, plan.max_steps);
     check_sampling(options.sampling);
     impl_->cached.clear();
 
-    ClearUnlessDone     rows(impl_->context);
+    ClearCacheOnFailure rows(impl_->context);
     const Stopwatch     watch;
-    const Thought       thought = impl_->fill(method, fresh_prompts(prompts), plan, {});
-    std::vector<Answer> blanks;
+    const LatentResult  latent = impl_->prefill(method, fresh_prompts(prompts), plan, {});
+    std::vector<Answer> initial;
     for (size_t i = 0; i < prompts.size(); i++) {
-        blanks.push_back(impl_->blank_answer(method, thought.n_steps[i], prompts[i]));
+        initial.push_back(impl_->initial_answer(method, latent.n_steps[i], prompts[i]));
     }
-    share_prompt_ms(blanks, watch.elapsed_ms());
-    std::vector<Answer> answers = impl_->grow(thought.filled, std::move(blanks), options);
+    split_prompt_ms(initial, watch.elapsed_ms());
+    std::vector<Answer> answers = impl_->decode_answers(latent.prefilled, std::move(initial), options);
     for (size_t i = 0; i < answers.size(); i++) {
-        answers[i].layer_applications = thought.layer_applications[i];
+        answers[i].layer_applications = latent.layer_applications[i];
     }
     rows.done();
     return answers;
@@ -338,15 +342,15 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
 
     std::vector<std::vector<Answer>> all;
     Stopwatch                        watch;
-    ClearUnlessDone                  rows(impl_->context);
-    method.sweep(impl_->context, prompts, steps, [&](int n_steps, const Filled & filled) {
-        std::vector<Answer> blanks;
+    ClearCacheOnFailure              rows(impl_->context);
+    method.sweep(impl_->context, prompts, steps, [&](int n_steps, const Prefill & prefilled) {
+        std::vector<Answer> initial;
         for (size_t i = 0; i < prompts.size(); i++) {
-            blanks.push_back(impl_->blank_answer(method, n_steps, prompts[i]));
-            blanks.back().settled = filled.settled.empty() ? -1.0f : filled.settled[i];
+            initial.push_back(impl_->initial_answer(method, n_steps, prompts[i]));
+            initial.back().step_cosine = prefilled.step_cosine.empty() ? -1.0f : prefilled.step_cosine[i];
         }
-        share_prompt_ms(blanks, watch.elapsed_ms());
-        all.push_back(impl_->grow(filled, std::move(blanks), options));
+        split_prompt_ms(initial, watch.elapsed_ms());
+        all.push_back(impl_->decode_answers(prefilled, std::move(initial), options));
         watch.restart();
     });
     rows.done();
@@ -360,7 +364,7 @@ std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n
     check_request(method, impl_->context, { prompt }, n_steps);
     impl_->cached.clear();
     std::vector<DumpTensor> dumped;
-    ClearUnlessDone         rows(impl_->context);
+    ClearCacheOnFailure     rows(impl_->context);
     for (StateTensor & state : method.states(impl_->context, { prompt, 0, 0 }, n_steps)) {
         dumped.push_back({ state.name, state.shape, std::move(state.data) });
     }

@@ -20,24 +20,24 @@ class Context;
 struct Grammar;
 
 struct SessionOptions {
-    int       n_ctx       = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
-    ggml_type kv_type     = GGML_TYPE_F16; // F32, F16, BF16 or Q8_0
-    int       n_threads   = 0;             // 0: default_thread_count()
-    int       n_batch     = 512;           // prompt rows per graph
-    int       n_streams   = 1;             // sequences side by side, for generate_batch
-    int       bucket      = 0;             // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
-    bool      swap_memory = false;         // generate_sweep answers from the memory of another question of its batch
-    bool      steady      = false; // sequences side by side get the bits they would get alone, for some types slower
+    int       n_ctx        = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
+    ggml_type kv_type      = GGML_TYPE_F16; // F32, F16, BF16 or Q8_0
+    int       n_threads    = 0;             // 0: default_thread_count()
+    int       n_batch      = 512;           // prompt rows per graph
+    int       n_streams    = 1;             // sequences side by side, for generate_batch
+    int       bucket       = 0;     // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
+    bool      swap_latents = false; // generate_sweep answers from the memory of another question of its batch
+    bool batch_invariant   = false; // sequences side by side get the bits they would get alone, for some types slower
 };
 
 // For n_steps: as many as it takes until the trajectory has settled, by the threshold in the sidecar.
 constexpr int kAutoSteps = -2;
 
 struct GenerateOptions {
-    std::string                    method;         // see Engine::method
-    int                            n_steps   = -1; // K; -1: the sidecar's k_default; kAutoSteps
-    float                          settled   = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
-    int                            n_predict = -1; // new tokens at most; -1: until the context is full
+    std::string                    method;           // see Engine::method
+    int                            n_steps     = -1; // K; -1: the sidecar's k_default; kAutoSteps
+    float                          halt_cosine = 0;  // with kAutoSteps: the threshold, 0: the sidecar's
+    int                            n_predict   = -1; // new tokens at most; -1: until the context is full
     SamplingOptions                sampling;
     bool                           ignore_end = false;               // go on to n_predict whatever comes, for measuring
     std::vector<std::string>       stop;                             // the answer ends before the first of these
@@ -45,8 +45,8 @@ struct GenerateOptions {
     ReasoningStart                 reasoning = ReasoningStart::none; // how a visible chain of thought begins
     // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody knows.
     // Recurrent layers keep their state there.
-    int n_lasting  = 0;
-    int n_logprobs = -1; // keep the probability of each token and of so many best ones; -1: none
+    int n_stable_prefix = 0;
+    int n_logprobs      = -1; // keep the probability of each token and of so many best ones; -1: none
 };
 
 struct Timings {
@@ -71,7 +71,7 @@ struct Answer {
     std::string          reasoning;          // the visible chain of thought before it, and ...
     int                  n_reasoning = 0;    // ... how many of the tokens it took, its marks included
     std::vector<int32_t> tokens;             // as generated, the end token included when it came
-    float                settled       = -1; // of the last latent step where steps were looked at, see method/method.h
+    float                step_cosine   = -1; // of the last latent step where steps were looked at, see method/method.h
     int                  n_prompt      = 0;
     FinishReason         finish_reason = FinishReason::stop;
     std::string          method;

@@ -29,7 +29,7 @@ class Constant {
 } // namespace
 
 Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const GoldRows & gold, const Rows & memory_rows, SequenceState & kv) {
+                 const GoldRows & gold, const RowLayout & memory_rows, SequenceState & kv) {
     const Constant constant(g);
     const int64_t  n = gold.ids->ne[0] / shape.n_memory;
     Node           z = gather_rows(g, concat_rows(g, { embed(g, model.embedding, gold.ids), modules.memory_anchor }),

@@ -22,7 +22,7 @@ struct GoldRows {
 // M*_t, [d, m * n]. memory_rows: m rows per sequence after its prompt. kv holds the prompts of layers [0:s); what stood there after them
 // is replaced.
 Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const GoldRows & gold, const Rows & memory_rows, SequenceState & kv);
+                 const GoldRows & gold, const RowLayout & memory_rows, SequenceState & kv);
 
 // own where gold.own is 1, gold memory elsewhere. Gradients flow to `memory` where it was taken.
 Node replace_memory(Graph & g, const GoldRows & gold, Node memory, Node gold_memory);

@@ -3,7 +3,7 @@
 namespace penelope {
 
 Boundary boundary(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                  Node prompt, Node target, int n_sequences, const Rows & rows, SequenceState & kv) {
+                  Node prompt, Node target, int n_sequences, const RowLayout & rows, SequenceState & kv) {
     const int64_t d        = prompt->ne[0];
     const int64_t n_prompt = prompt->ne[1];
     const int64_t n_inter  = int64_t(shape.n_interface()) * n_sequences;
@@ -27,10 +27,10 @@ Boundary boundary(Graph & g, const Backbone & model, const PenelopeModules & mod
     return b;
 }
 
-Node prompt_cache(Graph & g, const Backbone & model, const LatentShape & shape, Node prompt, const Rows & prompt_rows,
-                  SequenceState & kv) {
-    const Queries none{};
-    const bool    last = shape.end == model.config.n_layer;
+Node prompt_cache(Graph & g, const Backbone & model, const LatentShape & shape, Node prompt,
+                  const RowLayout & prompt_rows, SequenceState & kv) {
+    const OutputRows none{};
+    const bool       last = shape.end == model.config.n_layer;
     return run_layers(g, model, shape.start, shape.end, prompt, prompt_rows, kv, last ? &none : nullptr);
 }
 
@@ -43,13 +43,14 @@ Node join_interface(Graph & g, const LatentShape & shape, Node memory, Node read
 }
 
 Node final_pass(Graph & g, const Backbone & model, const LatentShape & shape, Node interface_and_target, Node prompt,
-                const Rows & rows, const Rows & all_rows, SequenceState & kv, const Queries & queries) {
+                const RowLayout & rows, const RowLayout & all_rows, SequenceState & kv,
+                const OutputRows & output_rows) {
     const int n_layer = model.config.n_layer;
     if (!prompt) {
-        return run_layers(g, model, shape.start, n_layer, interface_and_target, rows, kv, &queries);
+        return run_layers(g, model, shape.start, n_layer, interface_and_target, rows, kv, &output_rows);
     }
     Node x = run_layers(g, model, shape.start, shape.end, interface_and_target, rows, kv);
-    return run_layers(g, model, shape.end, n_layer, concat_rows(g, { prompt, x }), all_rows, kv, &queries);
+    return run_layers(g, model, shape.end, n_layer, concat_rows(g, { prompt, x }), all_rows, kv, &output_rows);
 }
 
 } // namespace penelope

@@ -11,7 +11,7 @@ constexpr float kNormEps = 1e-5f;
 } // namespace
 
 Node interval_features(Graph & g, const Backbone & model, const LatentShape & shape, const TimeStep & step, Node memory,
-                       const Rows & rows, SequenceState & kv) {
+                       const RowLayout & rows, SequenceState & kv) {
     const int64_t d = memory->ne[0];
     const int64_t n = memory->ne[1] / shape.n_memory;
     // One sequence's memory as one long row: the offset is then the same for every row.
@@ -30,7 +30,8 @@ Node update_memory(Graph & g, const PenelopeModules & modules, const TimeStep & 
     Node candidate = gru_cell(g, modules.memory_gru, modulated, memory); // Equation 9
     Node change    = sub(g, candidate, memory);
     return add(g, memory,
-               ggml_nelements(step.pull) == 1 ? mul_scalar(g, change, step.pull) : mul(g, change, step.pull));
+               ggml_nelements(step.update_rate) == 1 ? mul_scalar(g, change, step.update_rate)
+                                                     : mul(g, change, step.update_rate));
 }
 
 } // namespace penelope

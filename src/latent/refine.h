@@ -8,7 +8,7 @@ namespace penelope {
 
 // Equation 4: H_t = F_[s:e)(M_{t-1} + G + e_t ; C_x) at the memory rows. memory: [d, m * n] for n sequences side by side.
 Node interval_features(Graph & g, const Backbone & model, const LatentShape & shape, const TimeStep & step, Node memory,
-                       const Rows & rows, SequenceState & kv);
+                       const RowLayout & rows, SequenceState & kv);
 
 // Equations 6 and 7: H^ = H~ + A_phi(H~), H~ = gain * H_t + shift.
 Node modulate(Graph & g, const PenelopeModules & modules, const TimeStep & step, Node features);

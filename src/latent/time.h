@@ -15,7 +15,7 @@ struct TimeStep {
     Node readout_step;  // e^R_t, [d] ([d, n])
     Node gain;          // 1 + 0.1 tanh(gamma_t), [d] ([d, m * n])
     Node shift;         // 0.1 beta_t, [d] ([d, m * n])
-    Node pull;          // 0.5 alpha_t = 0.5 + 0.25 tanh(s_t), [1] ([d, m * n])
+    Node update_rate;   // 0.5 alpha_t = 0.5 + 0.25 tanh(s_t), [1] ([d, m * n])
 };
 
 // Steps 1..n_steps. coordinates: [2, n_steps] with rows [t / k_max, 1 / k_max], see time_coordinates().

@@ -6,7 +6,7 @@
 namespace penelope {
 
 void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const TimeStep & step, const Rows & memory_rows, SequenceState & kv, Trajectory & trajectory) {
+                 const TimeStep & step, const RowLayout & memory_rows, SequenceState & kv, Trajectory & trajectory) {
     const int t        = int(trajectory.memory.size());
     Node      memory   = trajectory.memory.back();
     Node      features = interval_features(g, model, shape, step, memory, memory_rows, kv);
@@ -37,7 +37,7 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
     for (const GoldRows & step : rows.gold) {
         gold.push_back(gold_memory(g, model, modules, shape, step, rows.memory, kv));
     }
-    Node above = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
+    Node prompt_out = prompt_cache(g, model, shape, start.prompt, rows.prompt, kv);
 
     Trajectory trajectory{};
     trajectory.prompt = start.prompt;
@@ -49,14 +49,15 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
             trajectory.memory.back() =
                 replace_memory(g, rows.gold[size_t(t - 1)], trajectory.memory.back(), gold[size_t(t - 1)]);
         }
-        g.may_stop_after(trajectory.readout.back());
+        g.add_abort_point(trajectory.readout.back());
     }
 
-    Node latter = join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back());
+    Node interface_target = join_interface(g, shape, trajectory.memory.back(), trajectory.readout.back());
     if (target) {
-        latter = concat_rows(g, { latter, start.target });
+        interface_target = concat_rows(g, { interface_target, start.target });
     }
-    trajectory.kept = final_pass(g, model, shape, latter, above, rows.latter, rows.all, kv, rows.kept);
+    trajectory.output =
+        final_pass(g, model, shape, interface_target, prompt_out, rows.interface_target, rows.all, kv, rows.output);
     return trajectory;
 }
 

@@ -12,11 +12,11 @@
 namespace penelope {
 
 struct TrajectoryRows {
-    Rows    all;    // prompts, interfaces, targets
-    Rows    prompt; // prompts alone
-    Rows    memory; // m rows per sequence, places n .. n+m-1
-    Rows    latter; // interfaces and targets
-    Queries kept;   // rows of the last call that are needed
+    RowLayout  all;              // prompts, interfaces, targets
+    RowLayout  prompt;           // prompts alone
+    RowLayout  memory;           // m rows per sequence, places n .. n+m-1
+    RowLayout  interface_target; // interfaces and targets
+    OutputRows output;           // rows of the last call that are needed
     // Teacher forcing: gold[t - 1] replaces the memory after step t, for steps 1 .. gold.size() < K. Empty in inference.
     std::vector<GoldRows> gold;
 };
@@ -27,7 +27,7 @@ struct Trajectory {
     std::vector<Node> memory, readout;     // M_t, R_t
     std::vector<Node> features, modulated; // H_t, H^_t; modulated is empty for `overwrite`
     std::vector<Node> proposal;            // q_t
-    Node              kept;                // rows chosen by TrajectoryRows::kept after layer L-1
+    Node              output;              // rows chosen by TrajectoryRows::output after layer L-1
 };
 
 // steps: at least K of them; target may be null.
@@ -37,6 +37,6 @@ Trajectory build_trajectory(Graph & g, const Backbone & model, const PenelopeMod
 
 // One refinement, Equations 4 to 12: appends step t = memory.size() to the trajectory.
 void refine_once(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
-                 const TimeStep & step, const Rows & memory_rows, SequenceState & kv, Trajectory & trajectory);
+                 const TimeStep & step, const RowLayout & memory_rows, SequenceState & kv, Trajectory & trajectory);
 
 } // namespace penelope

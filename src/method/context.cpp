@@ -13,7 +13,7 @@ constexpr size_t kMaxGraphBytes = size_t(16) << 20;
 } // namespace
 
 BuiltGraph::BuiltGraph(const Context & context, int n_sequences) : graph(nullptr, &context.backend()) {
-    graph.set_n_sequences(context.options().steady ? n_sequences : 1);
+    graph.set_n_sequences(context.options().batch_invariant ? n_sequences : 1);
 }
 
 Context::Context(const Backbone & model, const DeviceInfo & device, const ContextOptions & options)
@@ -21,22 +21,22 @@ Context::Context(const Backbone & model, const DeviceInfo & device, const Contex
 
 Context::Context(const Backbone & model, const std::vector<DeviceInfo> & devices, const ContextOptions & options)
     : model_(model), options_(options), backend_(devices, options.n_threads),
-      cache_(model, options.n_streams, options.n_rows, options.kv_type, backend_), workspace_(backend_) {
+      cache_(model, options.n_streams, options.n_ctx, options.kv_type, backend_), workspace_(backend_) {
     options_.n_threads = n_threads_ = backend_.n_threads();
 }
 
-BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & streams,
-                           const std::function<std::unique_ptr<BuiltGraph>()> & make) {
+BuiltGraph & Context::find_or_build_graph(const std::string & key, const std::vector<int> & streams,
+                                          const std::function<std::unique_ptr<BuiltGraph>()> & make) {
     // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where it is.
     std::string full = key;
-    for (int stream : backend_.is_cpu_alone() ? std::vector<int>{} : streams) {
+    for (int stream : backend_.is_cpu_only() ? std::vector<int>{} : streams) {
         full += "@" + std::to_string(stream);
     }
-    for (auto kept = graphs_.begin(); kept != graphs_.end(); ++kept) {
-        if (kept->key == full) {
-            graphs_.splice(graphs_.begin(), graphs_, kept);
+    for (auto cached = graphs_.begin(); cached != graphs_.end(); ++cached) {
+        if (cached->key == full) {
+            graphs_.splice(graphs_.begin(), graphs_, cached);
             BuiltGraph & built = *graphs_.front().built;
-            move_views(built.views, built.streams, streams);
+            retarget_views(built.views, built.streams, streams);
             built.streams = streams;
             return built;
         }
@@ -45,7 +45,7 @@ BuiltGraph & Context::keep(const std::string & key, const std::vector<int> & str
     const size_t                n_bytes = built->graph.header_bytes();
     built->streams                      = streams;
     built->views                        = find_stream_views(built->graph, cache_);
-    built->is_small                     = backend_.is_cpu_alone() && has_small_products(built->graph, streams.size());
+    built->is_small                     = backend_.is_cpu_only() && has_small_products(built->graph, streams.size());
     while (!graphs_.empty() && (graphs_.size() >= kMaxGraphs || graph_bytes_ + n_bytes > kMaxGraphBytes)) {
         graph_bytes_ -= graphs_.back().n_bytes;
         graphs_.pop_back();
@@ -61,8 +61,8 @@ void Context::prepare(BuiltGraph & built) {
 }
 
 void Context::compute(BuiltGraph & built) {
-    if (backend_.is_cpu_alone()) {
-        use_threads(backend_, built.is_small ? 1 : n_threads_);
+    if (backend_.is_cpu_only()) {
+        set_n_threads(backend_, built.is_small ? 1 : n_threads_);
     }
     built.graph.compute(backend_);
     n_computes_++;

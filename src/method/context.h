@@ -17,13 +17,13 @@ namespace penelope {
 
 struct ContextOptions {
     int       n_streams = 1;
-    int       n_rows    = 0; // per sequence
+    int       n_ctx     = 0; // per sequence
     ggml_type kv_type   = GGML_TYPE_F16;
     int       n_threads = 0;
     int       n_batch   = 512; // prompt rows per graph
     int       bucket    = 1;   // prompt lengths are rounded up to a multiple, so that one graph serves several
-    bool swap_memory = false;  // a sweep answers each question from the memory and readout of the next one in its batch
-    bool steady      = false;  // sequences side by side get the bits they would get alone (graph/row_kernels.h)
+    bool swap_latents = false; // a sweep answers each question from the memory and readout of the next one in its batch
+    bool batch_invariant = false; // sequences side by side get the bits they would get alone (graph/batch_invariance.h)
 };
 
 class Context;
@@ -40,9 +40,9 @@ struct BuiltGraph {
 };
 
 // Something that lives as long as a context and shares its graphs.
-class ContextPart {
+class ContextExtension {
   public:
-    virtual ~ContextPart() = default;
+    virtual ~ContextExtension() = default;
 };
 
 class Context {
@@ -56,26 +56,29 @@ class Context {
     Backend &              backend() { return backend_; }
     const ContextOptions & options() const { return options_; }
     SequenceCache &        cache() { return cache_; }
-    int                    n_rows() const { return options_.n_rows; }
+    int                    n_ctx() const { return options_.n_ctx; }
     // For RowInputs: how many sequences lie side by side in a cache that the device attends to in one go; 0: it does not.
-    int n_abreast() const { return backend_.is_cpu_alone() && options_.n_streams > 1 ? options_.n_streams : 0; }
+    int n_batched_streams() const { return backend_.is_cpu_only() && options_.n_streams > 1 ? options_.n_streams : 0; }
     // Where the modules lie, and what a latent method keeps between its steps.
-    const DeviceInfo & latent_device() const { return backend_.part(size_t(model_.latent_part)).device(); }
+    const DeviceInfo & latent_device() const {
+        return backend_.device_backend(size_t(model_.latent_device_id)).device();
+    }
 
     // The graph kept under `key`, moved to these streams, else the one `make` builds for them. The least recently used ones are dropped.
     template <typename T>
     T & graph(const std::string & key, const std::vector<int> & streams,
               const std::function<std::unique_ptr<T>()> & make) {
-        return static_cast<T &>(keep(key, streams, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
+        return static_cast<T &>(
+            find_or_build_graph(key, streams, [&]() -> std::unique_ptr<BuiltGraph> { return make(); }));
     }
 
     // The part kept for `owner`, else the one `make` makes.
-    template <typename T> T & part(const void * owner, const std::function<std::unique_ptr<T>()> & make) {
-        std::unique_ptr<ContextPart> & kept = parts_[owner];
-        if (!kept) {
-            kept = make();
+    template <typename T> T & extension(const void * owner, const std::function<std::unique_ptr<T>()> & make) {
+        std::unique_ptr<ContextExtension> & cached = extensions_[owner];
+        if (!cached) {
+            cached = make();
         }
-        return static_cast<T &>(*kept);
+        return static_cast<T &>(*cached);
     }
 
     // Gives the graph memory so that its inputs can be filled ...
@@ -94,25 +97,25 @@ class Context {
     size_t  n_graphs() const { return graphs_.size(); }
 
   private:
-    BuiltGraph & keep(const std::string & key, const std::vector<int> & streams,
-                      const std::function<std::unique_ptr<BuiltGraph>()> & make);
+    BuiltGraph & find_or_build_graph(const std::string & key, const std::vector<int> & streams,
+                                     const std::function<std::unique_ptr<BuiltGraph>()> & make);
 
-    struct Kept {
+    struct CachedGraph {
         std::string                 key;
         std::unique_ptr<BuiltGraph> built;
         size_t                      n_bytes;
     };
 
-    const Backbone &                                     model_;
-    ContextOptions                                       options_;
-    Backend                                              backend_;
-    SequenceCache                                        cache_;
-    Workspace                                            workspace_;
-    std::list<Kept>                                      graphs_; // most recently used first
-    size_t                                               graph_bytes_ = 0;
-    std::map<const void *, std::unique_ptr<ContextPart>> parts_;
-    int                                                  n_threads_;
-    int64_t                                              n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
+    const Backbone &                                          model_;
+    ContextOptions                                            options_;
+    Backend                                                   backend_;
+    SequenceCache                                             cache_;
+    Workspace                                                 workspace_;
+    std::list<CachedGraph>                                    graphs_; // most recently used first
+    size_t                                                    graph_bytes_ = 0;
+    std::map<const void *, std::unique_ptr<ContextExtension>> extensions_;
+    int                                                       n_threads_;
+    int64_t                                                   n_computes_ = 0, n_built_ = 0, n_token_rows_ = 0;
 };
 
 } // namespace penelope

@@ -13,8 +13,8 @@ std::vector<std::vector<float>> prefill(Context & context, const std::vector<Pro
 // same bits, as when nothing was kept. Where the chunk that follows the kept tokens ends:
 int chunk_end(const Context & context, const Prompt & prompt);
 
-// Its rows [n_kept, end), which lie in one chunk.
-Stretch prompt_stretch(const Context & context, const Prompt & prompt, int end);
+// Its rows [n_cached, end), which lie in one chunk.
+SeqRange prompt_range(const Context & context, const Prompt & prompt, int end);
 
 // Leaves keys and values of the next chunk behind; returns how many tokens of the prompt are done, the kept ones included.
 int prefill_chunk(Context & context, const Prompt & prompt, int & applications);
@@ -22,10 +22,10 @@ int prefill_chunk(Context & context, const Prompt & prompt, int & applications);
 // The same for all but the last chunk.
 int prefill_chunks(Context & context, const Prompt & prompt, int & applications);
 
-// Where layers have a recurrent state: reads the prompt up to its token n_lasting, from which the next prompt will differ, and
-// keeps the state there. Moves prompt.n_kept on; nothing to do elsewhere, or when that much is kept already. Returns the
+// Where layers have a recurrent state: reads the prompt up to its token n_stable_prefix, from which the next prompt will differ, and
+// keeps the state there. Moves prompt.n_cached on; nothing to do elsewhere, or when that much is kept already. Returns the
 // sequential layer applications.
-int read_lasting(Context & context, Prompt & prompt, int n_lasting);
+int prefill_stable_prefix(Context & context, Prompt & prompt, int n_stable_prefix);
 
 struct NextToken {
     int     stream;

@@ -10,7 +10,7 @@
 
 namespace penelope {
 
-class LatentSteps : public ContextPart {
+class LatentSteps : public ContextExtension {
   public:
     // Reads prompts into their streams; each then stands at step 0. The caller has checked lengths.
     virtual void start(const std::vector<Prompt> & prompts) = 0;
@@ -19,7 +19,7 @@ class LatentSteps : public ContextPart {
     virtual void advance(const std::vector<int> & streams) = 0;
 
     // Fills the context for the answer from the step each of these streams stands at; entries in the order of `streams`.
-    virtual Filled finish(const std::vector<int> & streams) = 0;
+    virtual Prefill finish(const std::vector<int> & streams) = 0;
 
     virtual int step(int stream) const = 0;
 
@@ -28,7 +28,7 @@ class LatentSteps : public ContextPart {
 
     // What a stream holds, in the terms of Method::states: "M", "R" and, from step 1 on, "H" under Penelope; the next thought
     // as "R" under Coconut and CODI. Shapes [rows, d].
-    virtual std::vector<StateTensor> look(int stream) const = 0;
+    virtual std::vector<StateTensor> read_state(int stream) const = 0;
 };
 
 // The smallest cosine between rows of the readouts a stream held before and now; 1: none has turned. -1 without readouts.

@@ -6,7 +6,7 @@
 
 namespace penelope {
 
-int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket) {
+int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket) {
     constexpr int kFewRows = 16;
     const size_t  n        = std::min(cached.size(), prompt.size());
     const auto    differ   = std::mismatch(cached.begin(), cached.begin() + ptrdiff_t(n), prompt.begin());
@@ -14,10 +14,10 @@ int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket) {
     return n_common < kFewRows ? 0 : n_common - n_common % bucket;
 }
 
-int n_safely_kept(const Tokens & cached, const Tokens & prompt, const ContextOptions & options) {
+int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options) {
     constexpr int kTogether = 4,
                   kLeast    = 8; // rows that kernels of ggml's CPU take at a time, and that the choosiest asks for
-    const int n             = n_worth_keeping(cached, prompt, options.bucket);
+    const int n             = reusable_prefix(cached, prompt, options.bucket);
     const int begin         = n - n % options.n_batch;
     const int end           = std::min(begin + options.n_batch, int(prompt.size()));
     return begin + std::max(0, std::min(n, end - kLeast) - begin) / kTogether * kTogether;
@@ -32,9 +32,9 @@ std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts) {
 }
 
 void Method::sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
-                   const std::function<void(int, const Filled &)> & answer) const {
+                   const std::function<void(int, const Prefill &)> & answer) const {
     for (int n_steps : steps) {
-        answer(n_steps, fill(context, fresh_prompts(prompts), n_steps));
+        answer(n_steps, prefill(context, fresh_prompts(prompts), n_steps));
     }
 }
 
@@ -72,13 +72,13 @@ void check_request(const Method & method, const Context & context, const std::ve
             throw Error(ErrorKind::usage, "prompt: it is empty", "give a question or a text to continue");
         }
         const size_t needed = prompt.size() + size_t(method.n_extra_rows(n_steps)) + 1;
-        if (needed > size_t(context.n_rows())) {
+        if (needed > size_t(context.n_ctx())) {
             const int n_extra = method.n_extra_rows(n_steps);
             const int n_train = context.model().config.n_ctx_train;
             throw Error(ErrorKind::usage,
                         "prompt: " + std::to_string(prompt.size()) + " tokens" +
                             (n_extra > 0 ? " and " + std::to_string(n_extra) + " latent rows leave" : " leave") +
-                            " no room for an answer in a context of " + std::to_string(context.n_rows()),
+                            " no room for an answer in a context of " + std::to_string(context.n_ctx()),
                         needed <= size_t(n_train)
                             ? "raise -c to at least " + std::to_string(needed)
                             : "shorten the prompt: the model was trained for " + std::to_string(n_train) + " rows");

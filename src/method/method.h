@@ -16,28 +16,28 @@ using Tokens = std::vector<int32_t>;
 // A sequence to be filled, and what its stream already holds of it.
 struct Prompt {
     Tokens tokens;
-    int    stream = 0;
-    int    n_kept = 0; // leading tokens whose rows still stand in the stream; fewer than there are tokens
+    int    stream   = 0;
+    int    n_cached = 0; // leading tokens whose rows still stand in the stream; fewer than there are tokens
 };
 
 // How many leading tokens of the prompt to keep when these stand in its stream: a graph for a shorter rest costs more than a
 // few rows.
-int n_worth_keeping(const Tokens & cached, const Tokens & prompt, int bucket);
+int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket);
 
 // The same for who promises that an answer does not depend on what was kept: what is left of a chunk of n_batch rows meets the
 // kernels that its rows would meet in the whole.
-int n_safely_kept(const Tokens & cached, const Tokens & prompt, const ContextOptions & options);
+int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options);
 
 // The prompts on streams 0, 1, ... with nothing kept.
 std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts);
 
 // What stands in the context after filling, one entry per sequence where it is a list.
-struct Filled {
+struct Prefill {
     std::vector<std::vector<float>> logits; // for the first answer token
-    std::vector<int>                n_rows; // places taken; the answer goes on from here
+    std::vector<int>                n_past; // places taken; the answer goes on from here
     int                             layer_applications = 0;
     // How little the last latent step turned each readout, as a cosine; empty where nobody looked.
-    std::vector<float> settled;
+    std::vector<float> step_cosine;
 };
 
 struct StateTensor {
@@ -61,12 +61,12 @@ class Method {
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 
     // Fills the streams of the prompts, each a different one. The caller has checked lengths and K.
-    virtual Filled fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const = 0;
+    virtual Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const = 0;
 
     // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows that
     // follow. The default fills anew for each K.
     virtual void sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
-                       const std::function<void(int n_steps, const Filled &)> & answer) const;
+                       const std::function<void(int n_steps, const Prefill &)> & answer) const;
 
     // The method a step at a time, kept with the context; null: it has no latent steps.
     virtual LatentSteps * steps(Context & context) const;

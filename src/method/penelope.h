@@ -18,9 +18,9 @@ class PenelopeMethod : public Method {
     int         max_steps() const override { return shape_.k_max; }
     int         n_extra_rows(int) const override { return shape_.n_interface(); }
 
-    Filled fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
-    void   sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
-                 const std::function<void(int, const Filled &)> & answer) const override;
+    Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
+    void    sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
+                  const std::function<void(int, const Prefill &)> & answer) const override;
     std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
 
     LatentSteps * steps(Context & context) const override;

@@ -27,7 +27,7 @@ std::vector<float> table(const std::vector<TimeStep> & steps, Node TimeStep::*va
 std::vector<int> swapped(std::vector<int> streams) {
     if (streams.size() < 2) {
         throw Error(ErrorKind::usage, "swapped memories: a batch of one question has no other memory to take",
-                    "choose --batch and --limit so that no batch has a single question");
+                    "choose --batch-size and --limit so that no batch has a single question");
     }
     std::rotate(streams.begin(), streams.begin() + 1, streams.end());
     return streams;
@@ -64,7 +64,7 @@ struct PenelopeSteps::FinalGraph : BuiltGraph {
 
 PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
     : method_(method), context_(context), d_(context.model().config.n_embd), store_(context.latent_device(), false),
-      places_(size_t(context.options().n_streams)) {
+      streams_(size_t(context.options().n_streams)) {
     const LatentShape &           shape = method.shape();
     const std::vector<TimeStep> & steps = method.time_steps();
     const int64_t                 n = context.options().n_streams, k = int64_t(steps.size()), d = d_;
@@ -76,29 +76,31 @@ PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
     readout_steps_ = store_.add_host("steps.readout.step", { d, k }, table(steps, &TimeStep::readout_step, d));
     gains_         = store_.add_host("steps.gain", { d, k }, table(steps, &TimeStep::gain, d));
     shifts_        = store_.add_host("steps.shift", { d, k }, table(steps, &TimeStep::shift, d));
-    pulls_         = store_.add_host("steps.pull", { d, k }, table(steps, &TimeStep::pull, d));
+    update_rates_  = store_.add_host("steps.update_rate", { d, k }, table(steps, &TimeStep::update_rate, d));
     store_.load();
 }
 
 PenelopeSteps::~PenelopeSteps() = default;
 
 int PenelopeSteps::layer_applications(int stream) const {
-    return at(stream).n_thinking + at(stream).n_final;
+    return at(stream).n_step_applications + at(stream).n_final;
 }
 
-int PenelopeSteps::rounded(int n_rows) const {
-    return std::min((n_rows + kBucket - 1) / kBucket * kBucket, context_.n_rows());
+int PenelopeSteps::rounded_up(int n_rows) const {
+    return std::min((n_rows + kBucket - 1) / kBucket * kBucket, context_.n_ctx());
 }
 
 // Rows [first, first + count) after the prompt of each stream.
-std::vector<Stretch> PenelopeSteps::stretches(const std::vector<int> & streams, int first, int count, Hold to) const {
-    std::vector<Stretch> all;
-    int                  n_seen = 0; // all look as far as the longest, so that its length alone decides about the graph
+std::vector<SeqRange> PenelopeSteps::ranges(const std::vector<int> & streams, int first, int count,
+                                            StateSlot to) const {
+    std::vector<SeqRange> all;
+    int n_seen = 0; // all look as far as the longest, so that its length alone decides about the graph
     for (int stream : streams) {
         n_seen = std::max(n_seen, at(stream).n_prompt + first + count);
     }
     for (int stream : streams) {
-        all.push_back({ stream, at(stream).n_prompt + first, count, rounded(n_seen), count, Hold::anchor, to });
+        all.push_back(
+            { stream, at(stream).n_prompt + first, count, rounded_up(n_seen), count, StateSlot::prompt_end, to });
     }
     return all;
 }
@@ -108,42 +110,42 @@ Node PenelopeSteps::gather(Graph & g, Node states, Node index, int n_rows) const
     return reshape_rows(g, ggml_get_rows(g.ctx(), states, index), d_, n_rows * index->ne[0]);
 }
 
-void PenelopeSteps::keep(Graph & g, Node states, Node rows, Node index) const {
+void PenelopeSteps::scatter(Graph & g, Node states, Node rows, Node index) const {
     g.expand(ggml_set_rows(g.ctx(), states, reshape_rows(g, rows, states->ne[0], index->ne[0]), index));
 }
 
-PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const Placement & p) {
+PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const BatchLayout & p) {
     const bool exact = context_.options().bucket == 1;
     return context_.graph<StartGraph>(p.key("penelope-start", 0), p.streams(), [&]() {
-        const Backbone &    model = context_.model();
-        const LatentShape & shape = method_.shape();
-        const int           n     = int(p.prompts.size());
-        auto                built = std::make_unique<StartGraph>(context_, n);
-        Graph &             g     = built->graph;
-        built->ids                = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
-        built->streams            = g.input("streams", GGML_TYPE_I64, n);
-        built->all                = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
-        const Boundary start      = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
-                                             nullptr, n, built->all->rows(), context_.cache());
-        const Rows     rows       = built->all->part(g, 0, n);
-        Node           above      = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
-        built->n_applications     = g.n_layer_marks();
-        if (above) {
+        const Backbone &    model  = context_.model();
+        const LatentShape & shape  = method_.shape();
+        const int           n      = int(p.prompts.size());
+        auto                built  = std::make_unique<StartGraph>(context_, n);
+        Graph &             g      = built->graph;
+        built->ids                 = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
+        built->streams             = g.input("streams", GGML_TYPE_I64, n);
+        built->all                 = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
+        const Boundary  start      = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
+                                              nullptr, n, built->all->rows(), context_.cache());
+        const RowLayout rows       = built->all->subset(g, 0, n);
+        Node            prompt_out = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
+        built->n_applications      = g.n_layer_marks();
+        if (prompt_out) {
             // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step longer.
-            const Queries none{};
-            run_layers(g, model, shape.end, model.config.n_layer, above, rows, context_.cache(), &none);
+            const OutputRows none{};
+            run_layers(g, model, shape.end, model.config.n_layer, prompt_out, rows, context_.cache(), &none);
         }
-        keep(g, memory_, start.memory, built->streams);
-        keep(g, readout_, start.readout, built->streams);
+        scatter(g, memory_, start.memory, built->streams);
+        scatter(g, readout_, start.readout, built->streams);
         return built;
     });
 }
 
 void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
     int                    ahead  = 0;
-    const std::vector<int> n_done = send_ahead(context_, prompts, ahead);
-    const Placement        p      = place(context_, prompts, n_done, method_.shape(), context_.options().bucket);
-    StartGraph &           built  = start_graph(p);
+    const std::vector<int> n_done = prefill_leading_chunks(context_, prompts, ahead);
+    const BatchLayout      p = make_batch_layout(context_, prompts, n_done, method_.shape(), context_.options().bucket);
+    StartGraph &           built = start_graph(p);
     std::vector<int64_t>   streams;
     for (const Prompt & prompt : prompts) {
         streams.push_back(prompt.stream);
@@ -159,11 +161,11 @@ void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
         // Layers below the interval stand after the interface already. Decoding an answer moves them on, so a second
         // finish() needs this state. Checkpoints inside the prompt stay: the next turn goes back to them.
         context_.cache().forget_after(prompt.stream, at(prompt.stream).n_prompt);
-        context_.cache().keep(prompt.stream, n_rows_after(prompt.stream), Hold::tip);
+        context_.cache().save_checkpoint(prompt.stream, n_rows_after(prompt.stream), StateSlot::current);
     }
 }
 
-PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stretch> & memory) {
+PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<SeqRange> & memory) {
     return context_.graph<RefineGraph>(shape_key("penelope-refine", memory), streams_of(memory), [&]() {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
@@ -174,22 +176,22 @@ PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<Stret
         built->to                 = g.input("to", GGML_TYPE_I64, n);
         built->t                  = g.input("t", GGML_TYPE_I32, n);
         built->t_rows             = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
-        built->rows               = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_abreast());
+        built->rows = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_batched_streams());
 
         TimeStep step{};
         step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t);       // [d * m, n]
         step.readout_step  = ggml_get_rows(g.ctx(), readout_steps_, built->t); // [d, n]
         step.gain          = ggml_get_rows(g.ctx(), gains_, built->t_rows);    // [d, m * n], likewise the others
         step.shift         = ggml_get_rows(g.ctx(), shifts_, built->t_rows);
-        step.pull          = ggml_get_rows(g.ctx(), pulls_, built->t_rows);
+        step.update_rate   = ggml_get_rows(g.ctx(), update_rates_, built->t_rows);
 
         Trajectory trajectory{};
         trajectory.memory  = { gather(g, memory_, built->from, shape.n_memory) };
         trajectory.readout = { gather(g, readout_, built->from, shape.n_readout) };
         refine_once(g, model, method_.modules(), shape, step, built->rows->rows(), context_.cache(), trajectory);
-        keep(g, memory_, trajectory.memory.back(), built->to);
-        keep(g, features_, trajectory.features.back(), built->to);
-        keep(g, readout_, trajectory.readout.back(), built->to);
+        scatter(g, memory_, trajectory.memory.back(), built->to);
+        scatter(g, features_, trajectory.features.back(), built->to);
+        scatter(g, readout_, trajectory.readout.back(), built->to);
         return built;
     });
 }
@@ -198,10 +200,10 @@ void PenelopeSteps::advance(const std::vector<int> & streams) {
     if (streams.empty()) {
         return;
     }
-    const LatentShape &        shape  = method_.shape();
-    const std::vector<Stretch> memory = stretches(streams, 0, shape.n_memory, Hold::none);
-    RefineGraph &              built  = refine_graph(memory);
-    std::vector<int32_t>       t, t_rows;
+    const LatentShape &         shape  = method_.shape();
+    const std::vector<SeqRange> memory = ranges(streams, 0, shape.n_memory, StateSlot::discard);
+    RefineGraph &               built  = refine_graph(memory);
+    std::vector<int32_t>        t, t_rows;
     for (int stream : streams) {
         t.push_back(at(stream).t);
         t_rows.insert(t_rows.end(), size_t(shape.n_memory), at(stream).t);
@@ -215,12 +217,12 @@ void PenelopeSteps::advance(const std::vector<int> & streams) {
     context_.compute(built);
     for (int stream : streams) {
         at(stream).t++;
-        at(stream).n_thinking += built.graph.n_layer_applications();
+        at(stream).n_step_applications += built.graph.n_layer_applications();
     }
 }
 
-PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch> & rows,
-                                                       const std::vector<Stretch> & last) {
+PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<SeqRange> & rows,
+                                                       const std::vector<SeqRange> & last) {
     return context_.graph<FinalGraph>(shape_key("penelope-final", rows), streams_of(rows), [&]() {
         const Backbone &    model = context_.model();
         const LatentShape & shape = method_.shape();
@@ -228,52 +230,52 @@ PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<Stretch
         auto                built = std::make_unique<FinalGraph>(context_, n);
         Graph &             g     = built->graph;
         built->from               = g.input("from", GGML_TYPE_I32, n);
-        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_abreast());
-        built->last               = std::make_unique<RowInputs>(g, "last", last, false, context_.n_abreast());
+        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_batched_streams());
+        built->last               = std::make_unique<RowInputs>(g, "last", last, false, context_.n_batched_streams());
         built->index              = g.input("last.index", GGML_TYPE_I32, n);
-        Queries kept;
-        kept.index     = built->index;
-        kept.positions = built->last->rows().positions;
-        kept.segments  = built->last->rows().segments;
-        kept.abreast   = built->last->rows().abreast;
-        Node inter     = join_interface(g, shape, gather(g, memory_, built->from, shape.n_memory),
-                                        gather(g, readout_, built->from, shape.n_readout));
+        OutputRows output_rows;
+        output_rows.index     = built->index;
+        output_rows.positions = built->last->rows().positions;
+        output_rows.segments  = built->last->rows().segments;
+        output_rows.batched   = built->last->rows().batched;
+        Node inter            = join_interface(g, shape, gather(g, memory_, built->from, shape.n_memory),
+                                               gather(g, readout_, built->from, shape.n_readout));
         Node out = run_layers(g, model, shape.start, model.config.n_layer, inter, built->rows->rows(), context_.cache(),
-                              &kept);
+                              &output_rows);
         built->logits = logits(g, model, out);
         g.output(built->logits);
         return built;
     });
 }
 
-Filled PenelopeSteps::finish(const std::vector<int> & streams) {
-    const int                  n_inter = method_.shape().n_interface();
-    const std::vector<Stretch> rows    = stretches(streams, 0, n_inter, Hold::tip);
-    const std::vector<Stretch> last    = stretches(streams, n_inter - 1, 1, Hold::tip);
-    FinalGraph &               built   = final_graph(rows, last);
+Prefill PenelopeSteps::finish(const std::vector<int> & streams) {
+    const int                   n_inter = method_.shape().n_interface();
+    const std::vector<SeqRange> rows    = ranges(streams, 0, n_inter, StateSlot::current);
+    const std::vector<SeqRange> last    = ranges(streams, n_inter - 1, 1, StateSlot::current);
+    FinalGraph &                built   = final_graph(rows, last);
     for (int stream : streams) {
         if (at(stream).n_final > 0) { // an answer may have been decoded since
-            context_.cache().restore(stream, n_rows_after(stream));
+            context_.cache().restore_checkpoint(stream, n_rows_after(stream));
         }
     }
     context_.prepare(built);
-    built.graph.set(built.from, as<int32_t>(context_.options().swap_memory ? swapped(streams) : streams));
+    built.graph.set(built.from, as<int32_t>(context_.options().swap_latents ? swapped(streams) : streams));
     built.rows->fill(rows, &context_.cache());
     built.last->fill(last, &context_.cache());
     built.graph.set(built.index, last_index(0, int(streams.size()), method_.shape()));
     context_.compute(built);
 
-    Filled filled;
-    filled.logits = get_rows(built.logits);
+    Prefill prefilled;
+    prefilled.logits = get_rows(built.logits);
     for (int stream : streams) {
         at(stream).n_final = built.graph.n_layer_applications();
-        filled.n_rows.push_back(n_rows_after(stream));
-        filled.layer_applications = std::max(filled.layer_applications, layer_applications(stream));
+        prefilled.n_past.push_back(n_rows_after(stream));
+        prefilled.layer_applications = std::max(prefilled.layer_applications, layer_applications(stream));
     }
-    return filled;
+    return prefilled;
 }
 
-std::vector<StateTensor> PenelopeSteps::look(int stream) const {
+std::vector<StateTensor> PenelopeSteps::read_state(int stream) const {
     const LatentShape &      shape = method_.shape();
     std::vector<StateTensor> states;
     const auto               put = [&](const char * name, Node all, int64_t n_rows) {

@@ -4,13 +4,13 @@
 
 namespace penelope {
 
-Filled PlainMethod::fill(Context & context, const std::vector<Prompt> & prompts, int) const {
-    Filled filled;
-    filled.logits = prefill(context, prompts, filled.layer_applications);
+Prefill PlainMethod::prefill(Context & context, const std::vector<Prompt> & prompts, int) const {
+    Prefill prefilled;
+    prefilled.logits = penelope::prefill(context, prompts, prefilled.layer_applications);
     for (const Prompt & prompt : prompts) {
-        filled.n_rows.push_back(int(prompt.tokens.size()));
+        prefilled.n_past.push_back(int(prompt.tokens.size()));
     }
-    return filled;
+    return prefilled;
 }
 
 } // namespace penelope

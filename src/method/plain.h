@@ -8,7 +8,7 @@ namespace penelope {
 class PlainMethod : public Method {
   public:
     std::string name() const override { return "plain"; }
-    Filled      fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
+    Prefill     prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
 };
 
 // Visible chain of thought. The context is filled as by plain; the trace is part of the answer.

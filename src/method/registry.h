@@ -1,9 +1,9 @@
 // Every way to fill a context, by name: what it is and how it is made. What a method keeps in its files is in
-// latent/method_format.h, how it is trained in train/method_training.h; nobody else knows methods by their names.
+// sidecar/method_format.h, how it is trained in train/method_training.h; nobody else knows methods by their names.
 #pragma once
 
-#include "latent/load_modules.h"
 #include "method/method.h"
+#include "sidecar/load_modules.h"
 
 namespace penelope {
 

@@ -13,39 +13,39 @@ class ThoughtSteps : public LatentSteps {
     // Method and context outlive it.
     ThoughtSteps(const ThoughtMethod & method, Context & context);
 
-    void   start(const std::vector<Prompt> & prompts) override;
-    void   advance(const std::vector<int> & streams) override;
-    Filled finish(const std::vector<int> & streams) override;
-    int    step(int stream) const override { return at(stream).t; }
-    int    layer_applications(int stream) const override { return at(stream).n_thinking + at(stream).n_final; }
+    void    start(const std::vector<Prompt> & prompts) override;
+    void    advance(const std::vector<int> & streams) override;
+    Prefill finish(const std::vector<int> & streams) override;
+    int     step(int stream) const override { return at(stream).t; }
+    int layer_applications(int stream) const override { return at(stream).n_step_applications + at(stream).n_final; }
     // "R": the thought that comes next, one row.
-    std::vector<StateTensor> look(int stream) const override;
+    std::vector<StateTensor> read_state(int stream) const override;
 
   private:
     struct StartGraph;
     struct ThoughtGraph;
     struct EndGraph;
 
-    struct Place {
-        int n_prompt   = 0; // tokens
-        int t          = 0;
-        int n_thinking = 0; // layer applications of start and steps
-        int n_final    = 0; // and of the end row
+    struct StreamState {
+        int n_prompt            = 0; // tokens
+        int t                   = 0;
+        int n_step_applications = 0; // layer applications of start and steps
+        int n_final             = 0; // and of the end row
     };
 
-    const Place &        at(int stream) const { return places_[size_t(stream)]; }
-    Place &              at(int stream) { return places_[size_t(stream)]; }
-    std::vector<Stretch> after_thoughts(const std::vector<int> & streams, int first, int count) const;
-    void                 keep_next(Graph & g, Node state, Node streams) const;
-    StartGraph &         start_graph(const std::vector<Stretch> & first, int n_ids);
-    ThoughtGraph &       thought_graph(const std::vector<Stretch> & rows);
-    EndGraph &           end_graph(const std::vector<Stretch> & rows, const std::vector<Stretch> & last);
+    const StreamState &   at(int stream) const { return streams_[size_t(stream)]; }
+    StreamState &         at(int stream) { return streams_[size_t(stream)]; }
+    std::vector<SeqRange> after_thoughts(const std::vector<int> & streams, int first, int count) const;
+    void                  store_next(Graph & g, Node state, Node streams) const;
+    StartGraph &          start_graph(const std::vector<SeqRange> & first, int n_ids);
+    ThoughtGraph &        thought_graph(const std::vector<SeqRange> & rows);
+    EndGraph &            end_graph(const std::vector<SeqRange> & rows, const std::vector<SeqRange> & last);
 
-    const ThoughtMethod & method_;
-    Context &             context_;
-    WeightStore           store_;
-    Node                  next_; // [d, streams]
-    std::vector<Place>    places_;
+    const ThoughtMethod &    method_;
+    Context &                context_;
+    WeightStore              store_;
+    Node                     next_; // [d, streams]
+    std::vector<StreamState> streams_;
 };
 
 } // namespace penelope

@@ -1,7 +1,7 @@
 #include "method/thoughts.h"
 
+#include "method/batch_layout.h"
 #include "method/decode.h"
-#include "method/placement.h"
 #include "method/thought_steps.h"
 
 namespace penelope {
@@ -36,19 +36,19 @@ Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modu
 }
 
 std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt,
-                                 int n_sequences, const Rows & first, const Queries & first_kept,
-                                 const std::vector<Rows> & thought_rows, SequenceState & kv) {
+                                 int n_sequences, const RowLayout & first, const OutputRows & first_output,
+                                 const std::vector<RowLayout> & thought_rows, SequenceState & kv) {
     const int         n_layer = model.config.n_layer;
     const size_t      n_steps = thought_rows.size();
-    const Queries     none{}; // nothing is read from the row that comes last
+    const OutputRows  none{}; // nothing is read from the row that comes last
     Node              start = slice_rows(g, modules.token_rows, 0, 1);
     Node              x     = concat_rows(g, { prompt, repeat_rows(g, start, n_sequences) });
-    Node              state = run_layers(g, model, 0, n_layer, x, first, kv, n_steps ? &first_kept : &none);
+    Node              state = run_layers(g, model, 0, n_layer, x, first, kv, n_steps ? &first_output : &none);
     std::vector<Node> thoughts;
     for (size_t t = 1; t <= n_steps; t++) {
         Node thought = g.named(next_thought(g, model, modules, state), "thought.%d", int(t));
         thoughts.push_back(thought);
-        g.may_stop_after(thought);
+        g.add_abort_point(thought);
         state = run_layers(g, model, 0, n_layer, thought, thought_rows[t - 1], kv, t == n_steps ? &none : nullptr);
     }
     return thoughts;
@@ -68,24 +68,25 @@ struct ThoughtMethod::Built : BuiltGraph {
 
 ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<Prompt> & prompts, int n_steps,
                                           const Tokens & prefix, int & applications) const {
-    const int                         n      = int(prompts.size());
-    const int                         n_end  = 1 + int(prefix.size());
-    const std::vector<int>            n_done = send_ahead(context, prompts, applications);
-    std::vector<Stretch>              first, starts, end, last;
-    std::vector<std::vector<Stretch>> thoughts{ size_t(n_steps) };
-    std::vector<int32_t>              ids, prefix_ids, last_index;
+    const int                          n      = int(prompts.size());
+    const int                          n_end  = 1 + int(prefix.size());
+    const std::vector<int>             n_done = prefill_leading_chunks(context, prompts, applications);
+    std::vector<SeqRange>              first, starts, end, last;
+    std::vector<std::vector<SeqRange>> thoughts{ size_t(n_steps) };
+    std::vector<int32_t>               ids, prefix_ids, last_index;
     for (int i = 0; i < n; i++) {
         const Tokens & tokens = prompts[size_t(i)].tokens;
         const int      stream = prompts[size_t(i)].stream;
         const int      n_all  = int(tokens.size());
-        first.push_back(prompt_stretch(context, { tokens, stream, n_done[size_t(i)] }, n_all));
-        starts.push_back(stretch(stream, n_all, 1));
-        first.back().to = starts.back().from = Hold::anchor; // the end of the prompt, for a later prompt to go on from
+        first.push_back(prompt_range(context, { tokens, stream, n_done[size_t(i)] }, n_all));
+        starts.push_back(seq_range(stream, n_all, 1));
+        first.back().to = starts.back().from =
+            StateSlot::prompt_end; // the end of the prompt, for a later prompt to go on from
         for (int t = 1; t <= n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(stretch(stream, n_all + t, 1));
+            thoughts[size_t(t - 1)].push_back(seq_range(stream, n_all + t, 1));
         }
-        end.push_back(stretch(stream, n_all + n_steps + 1, n_end));
-        last.push_back(stretch(stream, n_all + n_steps + n_end, 1));
+        end.push_back(seq_range(stream, n_all + n_steps + 1, n_end));
+        last.push_back(seq_range(stream, n_all + n_steps + n_end, 1));
         last_index.push_back((i + 1) * n_end - 1);
         ids.insert(ids.end(), tokens.begin() + n_done[size_t(i)], tokens.end());
         prefix_ids.insert(prefix_ids.end(), prefix.begin(), prefix.end());
@@ -100,25 +101,25 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
         Graph &          g       = fresh->graph;
         fresh->ids               = g.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
         fresh->first             = std::make_unique<RowInputs>(g, "first", first, true);
-        std::vector<Rows> thought_rows;
-        for (const auto & stretches : thoughts) {
-            fresh->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", stretches, true));
+        std::vector<RowLayout> thought_rows;
+        for (const auto & ranges : thoughts) {
+            fresh->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", ranges, true));
             thought_rows.push_back(fresh->thoughts.back()->rows());
         }
         fresh->end = std::make_unique<RowInputs>(g, "end", end, true);
 
-        const Rows start_rows = fresh->first->part(g, n, n);
-        Queries    kept;
-        kept.first           = int(ids.size());
-        kept.count           = n;
-        kept.positions       = start_rows.positions;
-        kept.segments        = start_rows.segments;
-        fresh->thought_nodes = thought_passes(g, model, modules_, embed(g, model.embedding, fresh->ids), n,
-                                              fresh->first->rows(), kept, thought_rows, context.cache());
+        const RowLayout start_rows = fresh->first->subset(g, n, n);
+        OutputRows      output_rows;
+        output_rows.first     = int(ids.size());
+        output_rows.count     = n;
+        output_rows.positions = start_rows.positions;
+        output_rows.segments  = start_rows.segments;
+        fresh->thought_nodes  = thought_passes(g, model, modules_, embed(g, model.embedding, fresh->ids), n,
+                                               fresh->first->rows(), output_rows, thought_rows, context.cache());
 
         Node              end_row = slice_rows(g, modules_.token_rows, 1, 1);
         std::vector<Node> rows;
-        Queries           answering;
+        OutputRows        answering;
         if (prefix.empty()) {
             rows.push_back(repeat_rows(g, end_row, n));
         } else {
@@ -160,18 +161,18 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
     return built;
 }
 
-Filled ThoughtMethod::fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const {
-    Filled  filled;
-    Built & built = run(context, prompts, n_steps, prefix_, filled.layer_applications);
-    filled.logits = get_rows(built.logits);
+Prefill ThoughtMethod::prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const {
+    Prefill prefilled;
+    Built & built    = run(context, prompts, n_steps, prefix_, prefilled.layer_applications);
+    prefilled.logits = get_rows(built.logits);
     for (const Prompt & prompt : prompts) {
-        filled.n_rows.push_back(int(prompt.tokens.size()) + n_extra_rows(n_steps));
+        prefilled.n_past.push_back(int(prompt.tokens.size()) + n_extra_rows(n_steps));
     }
-    return filled;
+    return prefilled;
 }
 
 LatentSteps * ThoughtMethod::steps(Context & context) const {
-    return &context.part<ThoughtSteps>(this, [&]() { return std::make_unique<ThoughtSteps>(*this, context); });
+    return &context.extension<ThoughtSteps>(this, [&]() { return std::make_unique<ThoughtSteps>(*this, context); });
 }
 
 std::vector<StateTensor> ThoughtMethod::states(Context & context, const Prompt & prompt, int n_steps) const {

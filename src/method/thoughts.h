@@ -4,8 +4,8 @@
 //   CODI     the thought is LayerNorm(W_out gelu(W_in state)), and the beginning of the answer rides along with the end row
 #pragma once
 
-#include "latent/load_modules.h"
 #include "method/method.h"
+#include "sidecar/load_modules.h"
 
 #include <optional>
 
@@ -37,7 +37,7 @@ class ThoughtMethod : public Method {
     int         max_steps() const override { return k_max_; }
     int         n_extra_rows(int n_steps) const override { return n_steps + 2 + int(prefix_.size()); }
 
-    Filled        fill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
+    Prefill       prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
     LatentSteps * steps(Context & context) const override;
     // The thoughts, and the logits at the end row, before any prefix.
     std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
@@ -63,7 +63,7 @@ Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modu
 // first: rows of the prompts followed by one start row per sequence; thought_rows: one Rows of n rows per thought. Appends the
 // state of every row but the end row's. Gives the thoughts, [d, n] each.
 std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt,
-                                 int n_sequences, const Rows & first, const Queries & first_kept,
-                                 const std::vector<Rows> & thought_rows, SequenceState & kv);
+                                 int n_sequences, const RowLayout & first, const OutputRows & first_output,
+                                 const std::vector<RowLayout> & thought_rows, SequenceState & kv);
 
 } // namespace penelope

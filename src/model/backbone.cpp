@@ -1,6 +1,6 @@
 #include "model/backbone.h"
 
-#include "graph/recompute.h"
+#include "graph/activation_checkpoint.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ std::vector<TensorSpec> tensors_of(Backbone & model) {
     for (int il = 0; il < c.n_layer; il++) {
         const std::string number = std::to_string(il);
         table.set_prefix("blk." + number + ".", "model.layers." + number + ".", il);
-        model.layers[size_t(il)]->list(c, table);
+        model.layers[size_t(il)]->list_tensors(c, table);
     }
     table.set_prefix("", "");
     table.norm(model.output_norm, "output_norm", "model.norm", c.n_embd);
@@ -64,28 +64,29 @@ int64_t n_recurrent(const Backbone & model) {
 size_t kv_bytes_per_row(const Backbone & model, ggml_type type) {
     size_t n = 0;
     for (const auto & layer : model.layers) {
-        n += layer->state(model.config).keeps_kv ? 2 * ggml_row_size(type, model.config.n_embd_kv()) : 0;
+        n += layer->state(model.config).has_kv ? 2 * ggml_row_size(type, model.config.n_embd_kv()) : 0;
     }
     return n;
 }
 
-Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows,
-                SequenceState & state, const Queries * queries) {
-    const auto build = [&g, &model, &state](int il, Node in, const Rows & at, const Queries * kept) {
-        draw_for(g, at.segments);
-        g.set_part(model.part_of(il));
-        Node out = model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, kept }, in);
-        g.set_row_spans(nullptr);
+Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const RowLayout & rows,
+                SequenceState & state, const OutputRows * output_rows) {
+    const auto build = [&g, &model, &state](int il, Node in, const RowLayout & at, const OutputRows * output_rows) {
+        set_dropout_rows(g, at.segments);
+        g.set_device(model.device_of(il));
+        Node out =
+            model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, output_rows }, in);
+        g.set_seq_rows(nullptr);
         return out;
     };
     for (int il = first; il < last; il++) {
-        const Queries * kept = il == last - 1 ? queries : nullptr;
+        const OutputRows * output_rows = il == last - 1 ? output_rows : nullptr;
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
-            const auto own = kept ? std::make_shared<const Queries>(*kept) : nullptr;
-            x              = recompute(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
+            const auto own = output_rows ? std::make_shared<const OutputRows>(*output_rows) : nullptr;
+            x = checkpoint_activations(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
         } else {
-            x = build(il, x, rows, kept);
+            x = build(il, x, rows, output_rows);
         }
         if (x) {
             g.expand(x);

@@ -22,12 +22,12 @@ struct Backbone {
 
     // Spread over several devices: the one of each layer, of the modules, and the rotation with its tensors on each of them.
     // Empty: all on one.
-    std::vector<int>        parts;
-    int                     latent_part = 0;
+    std::vector<int>        layer_devices;
+    int                     latent_device_id = 0;
     std::vector<RopeParams> ropes;
 
-    int                part_of(int il) const { return parts.empty() ? 0 : parts[size_t(il)]; }
-    const RopeParams & rope_at(int il) const { return ropes.empty() ? rope : ropes[size_t(part_of(il))]; }
+    int                device_of(int il) const { return layer_devices.empty() ? 0 : layer_devices[size_t(il)]; }
+    const RopeParams & rope_at(int il) const { return ropes.empty() ? rope : ropes[size_t(device_of(il))]; }
 };
 
 // The layers of this architecture and shape, without weights.
@@ -43,10 +43,10 @@ int64_t n_recurrent(const Backbone & model);
 size_t  kv_bytes_per_row(const Backbone & model, ggml_type type);
 
 // F_[first:last): the residual stream x [n_embd, n_rows] through layers first..last-1. Keys and values go to and come from
-// `kv`. With `queries`, the last layer computes only keys and values at the other rows, and the result has the kept rows
+// `kv`. With `output_rows`, the last layer computes only keys and values at the other rows, and the result has the kept rows
 // alone (null when none are kept). Each layer is counted as one sequential application.
-Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const Rows & rows, SequenceState & kv,
-                const Queries * queries = nullptr);
+Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const RowLayout & rows,
+                SequenceState & kv, const OutputRows * output_rows = nullptr);
 
 Node final_norm(Graph & g, const Backbone & model, Node x);
 // Final norm and head: [n_embd, n] -> [n_vocab, n].

@@ -11,7 +11,7 @@ namespace penelope {
 namespace {
 
 // Of the free memory of a device weights may take this much; caches and graphs need the rest.
-constexpr double kShareForWeights = 0.8;
+constexpr double kWeightFraction = 0.8;
 
 const char * const kHint = "--split CPU=10,RPC0=20 gives layers in this order; --split CPU,RPC0 shares them by free "
                            "memory; --split memory takes every device";
@@ -74,14 +74,14 @@ size_t bytes_of(const LayerSizes & sizes, size_t first, size_t last) {
 }
 
 // Counts whose bytes are in proportion to these rooms, at least one each.
-std::vector<int> by_room(const std::vector<double> & rooms, const LayerSizes & sizes) {
-    const size_t     n_layer = sizes.layers.size(), n = rooms.size();
-    const double     all = std::accumulate(rooms.begin(), rooms.end(), 0.0), bytes = double(total(sizes));
+std::vector<int> by_free_memory(const std::vector<double> & memories, const LayerSizes & sizes) {
+    const size_t     n_layer = sizes.layers.size(), n = memories.size();
+    const double     all = std::accumulate(memories.begin(), memories.end(), 0.0), bytes = double(total(sizes));
     std::vector<int> counts;
     double           until = 0; // bytes up to the end of this device's share
     size_t           next  = 0;
     for (size_t i = 0; i < n; i++) {
-        until += rooms[i] / all * bytes;
+        until += memories[i] / all * bytes;
         const size_t first = next, left_for_others = n - 1 - i;
         next++;
         while (next + left_for_others < n_layer &&
@@ -93,8 +93,8 @@ std::vector<int> by_room(const std::vector<double> & rooms, const LayerSizes & s
     return counts;
 }
 
-double room(const DeviceInfo & device) {
-    return kShareForWeights * double(device.memory_free);
+double usable_memory(const DeviceInfo & device) {
+    return kWeightFraction * double(device.memory_free);
 }
 
 // Every device but the CPU; the CPU as well when they have no room for everything.
@@ -105,14 +105,14 @@ std::vector<Share> by_memory(const std::vector<DeviceInfo> & known, const LayerS
     for (const DeviceInfo & device : known) {
         if (!device.is_cpu) {
             shares.push_back({ device });
-            all += room(device);
+            all += usable_memory(device);
         }
     }
     const auto cpu = std::find_if(known.begin(), known.end(), [](const DeviceInfo & one) { return one.is_cpu; });
     if (cpu != known.end() && !shares.empty() && all < double(total(sizes))) {
         shares.push_back({ *cpu });
         shares.back().device.memory_free =
-            std::min(cpu->memory_free, size_t((double(total(sizes)) - all) / kShareForWeights));
+            std::min(cpu->memory_free, size_t((double(total(sizes)) - all) / kWeightFraction));
     }
     if (shares.empty()) {
         refuse(text, "there is no device but the CPU", "--rpc HOST:PORT brings in other machines; see --list-devices");
@@ -146,11 +146,11 @@ LayerSplit split_layers(const std::string & text, const std::vector<DeviceInfo> 
                std::to_string(shares.size()) + " devices, but the model has " + std::to_string(n_layer) + " layers");
     }
     if (shares.front().n_layers < 0) {
-        std::vector<double> rooms;
+        std::vector<double> memories;
         for (const Share & share : shares) {
-            rooms.push_back(room(share.device));
+            memories.push_back(usable_memory(share.device));
         }
-        const std::vector<int> counts = by_room(rooms, sizes);
+        const std::vector<int> counts = by_free_memory(memories, sizes);
         for (size_t i = 0; i < shares.size(); i++) {
             shares[i].n_layers = counts[i];
         }
@@ -181,9 +181,9 @@ std::vector<std::string> describe(const LayerSplit & split, const LayerSizes & s
     std::vector<std::string> lines;
     const size_t             n_layer = sizes.layers.size();
     for (size_t first = 0; first < n_layer;) {
-        const int part = split.part_of(int(first));
+        const int part = split.device_of(int(first));
         size_t    last = first;
-        while (last < n_layer && split.part_of(int(last)) == part) {
+        while (last < n_layer && split.device_of(int(last)) == part) {
             last++;
         }
         std::string text = last - first == 1 ? "layer " + std::to_string(first)

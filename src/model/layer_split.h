@@ -18,7 +18,7 @@ struct LayerSplit {
 
     bool is_split() const { return devices.size() > 1; }
     bool is_all_cpu() const;
-    int  part_of(int il) const { return layers.empty() ? 0 : layers[size_t(il)]; }
+    int  device_of(int il) const { return layers.empty() ? 0 : layers[size_t(il)]; }
     // The embedding lies with the first layer, final norm and head with the last.
     int last() const { return layers.empty() ? 0 : layers.back(); }
     // "CPU", or "CPU+RPC0".

@@ -15,11 +15,11 @@ class Loader {
     Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora) : file_(std::move(file)), lora_(lora) {}
 
     // Puts the tensor where the graph looks for it. An optional one that is not there leaves null behind.
-    void take(const TensorSpec & spec, WeightStore & store) {
+    void load_tensor(const TensorSpec & spec, WeightStore & store) {
         if (spec.is_optional && !file_->find_tensor(spec.gguf)) {
             return;
         }
-        taken_.insert(spec.gguf);
+        loaded_.insert(spec.gguf);
         const GgufTensor & tensor    = file_->get_tensor(spec.gguf, spec.ne);
         const bool         is_vector = spec.role == TensorRole::vector || spec.role == TensorRole::constant;
         if (is_vector && tensor.type != GGML_TYPE_F32) {
@@ -55,10 +55,10 @@ class Loader {
         return result;
     }
 
-    void check_all_used(const ModelConfig & config, bool others_allowed) const {
-        std::set<std::string> left_out;
-        for (int il = config.n_layer; il < config.n_layer + config.n_left_out; il++) {
-            left_out.insert("blk." + std::to_string(il));
+    void check_all_used(const ModelConfig & config, bool allow_extra_tensors) const {
+        std::set<std::string> skipped;
+        for (int il = config.n_layer; il < config.n_layer + config.n_skipped_layers; il++) {
+            skipped.insert("blk." + std::to_string(il));
         }
         for (const auto & [name, host] : lora_) {
             if (!used_pairs_.count(name)) {
@@ -69,7 +69,7 @@ class Loader {
         }
         for (const GgufTensor & tensor : file_->tensors()) {
             const std::string block = tensor.name.substr(0, tensor.name.find('.', 4)); // "blk.7"
-            if (!others_allowed && !taken_.count(tensor.name) && !left_out.count(block)) {
+            if (!allow_extra_tensors && !loaded_.count(tensor.name) && !skipped.count(block)) {
                 throw Error(ErrorKind::format, file_->path() + ": tensor " + tensor.name + " is not part of a " +
                                                    file_->get_str(keys::general_architecture) + " backbone");
             }
@@ -79,7 +79,7 @@ class Loader {
   private:
     std::shared_ptr<const GgufReader> file_;
     const HostLora &                  lora_;
-    std::set<std::string>             taken_, used_pairs_;
+    std::set<std::string>             loaded_, used_pairs_;
 };
 
 } // namespace
@@ -117,40 +117,40 @@ namespace {
 using StoreOf = std::function<WeightStore &(const TensorSpec &)>;
 
 Backbone load_into(const std::shared_ptr<const GgufReader> & file, const HostLora & lora, const StoreOf & store_of,
-                   WeightStore & head_store, bool others_allowed) {
+                   WeightStore & head_store, bool allow_extra_tensors) {
     Backbone model = make_backbone(read_model_config(*file));
     Loader   load(file, lora);
     for (const TensorSpec & spec : tensors_of(model)) {
-        load.take(spec, store_of(spec));
+        load.load_tensor(spec, store_of(spec));
     }
     if (!model.head.weight) {
         // A tied head gets a tensor of its own: as a matrix it may take a faster layout than a table can.
         const GgufTensor & table = *file->find_tensor(ggml_get_name(model.embedding));
         model.head.weight        = head_store.add(file, table, WeightUse::matrix);
     }
-    load.check_all_used(model.config, others_allowed);
+    load.check_all_used(model.config, allow_extra_tensors);
     return model;
 }
 
 } // namespace
 
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
-                       bool others_allowed) {
+                       bool allow_extra_tensors) {
     return load_into(
-        file, lora, [&](const TensorSpec &) -> WeightStore & { return store; }, store, others_allowed);
+        file, lora, [&](const TensorSpec &) -> WeightStore & { return store; }, store, allow_extra_tensors);
 }
 
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStores & stores,
-                       bool others_allowed) {
+                       bool allow_extra_tensors) {
     Backbone model = load_into(
         file, lora, [&](const TensorSpec & spec) -> WeightStore & { return stores.of(spec); }, stores.of_head(),
-        others_allowed);
-    model.parts = stores.split().layers;
-    for (int i = 0; stores.split().is_split() && i < stores.n_parts(); i++) {
+        allow_extra_tensors);
+    model.layer_devices = stores.split().layers;
+    for (int i = 0; stores.split().is_split() && i < stores.n_devices(); i++) {
         model.ropes.push_back(model.rope);
         if (model.rope.factors) {
             const GgufTensor & factors = *file->find_tensor(ggml_get_name(model.rope.factors));
-            model.ropes.back().factors = stores.part(i).add(file, factors, WeightUse::vector);
+            model.ropes.back().factors = stores.on_device(i).add(file, factors, WeightUse::vector);
         }
     }
     return model;

@@ -61,7 +61,7 @@ std::vector<float> read_rows(const GgufReader & file, const GgufTensor & tensor,
     return values;
 }
 
-void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others_allowed) {
+void add_lora(HostLora & lora, const GgufReader & file, float scale, bool allow_extra_tensors) {
     const float alpha = file.find_f32(keys::adapter_lora_alpha).value_or(0.0f);
     for (const GgufTensor & a : file.tensors()) {
         if (ends_with(a.name, kB)) {
@@ -73,7 +73,7 @@ void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others
             continue;
         }
         if (!ends_with(a.name, kA)) {
-            if (others_allowed) {
+            if (allow_extra_tensors) {
                 continue;
             }
             throw Error(ErrorKind::format,

@@ -20,8 +20,8 @@ struct HostLoraPair {
 using HostLora = std::map<std::string, HostLoraPair>;
 
 // Adds the pairs of one file (a llama.cpp LoRA or a sidecar) to `lora`; y = W x + scale * alpha / rank * B (A x).
-// Tensors that are not halves of a pair are passed over when `others_allowed`. Throws Error naming file and tensor.
-void add_lora(HostLora & lora, const GgufReader & file, float scale, bool others_allowed);
+// Tensors that are not halves of a pair are passed over when `allow_extra_tensors`. Throws Error naming file and tensor.
+void add_lora(HostLora & lora, const GgufReader & file, float scale, bool allow_extra_tensors);
 
 // A tensor of any type as F32. Throws Error when the type has no such conversion or a value is not finite.
 std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor);

@@ -86,7 +86,7 @@ Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, W
 Backbone random_backbone(const ModelConfig & c, ggml_type type, uint64_t seed, WeightStores & stores) {
     Backbone model =
         make_random(c, type, seed, [&](const TensorSpec & spec) -> WeightStore & { return stores.of(spec); });
-    model.parts = stores.split().layers;
+    model.layer_devices = stores.split().layers;
     return model;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kAlignedFloats = 64;
 
 // States put aside per sequence: two for each of the last turns of a conversation.
-constexpr size_t kMaxKept = 8;
+constexpr size_t kMaxCheckpoints = 8;
 
 // Rows of one sequence in the cache, so many that the next one starts where a device can bind it.
 int aligned_rows(int n_rows, size_t row_size, size_t alignment) {
@@ -34,16 +34,16 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
                     "use --kv-type f16");
     }
     size_t alignment = 1;
-    for (size_t i = 0; i < backend.n_parts(); i++) {
-        alignment = std::lcm(alignment, ggml_backend_buft_get_alignment(backend.part(i).buffer_type()));
+    for (size_t i = 0; i < backend.n_devices(); i++) {
+        alignment = std::lcm(alignment, ggml_backend_buft_get_alignment(backend.device_backend(i).buffer_type()));
         contexts_.push_back(new_tensor_context(size_t(config.n_layer) * 16));
     }
     stride_ = aligned_rows(n_rows + 1, ggml_row_size(type, config.n_embd_kv()), alignment);
     for (int il = 0; il < config.n_layer; il++) {
         const StateShape shape = model.layers[size_t(il)]->state(config);
         LayerStore       layer;
-        ggml_context *   ctx = contexts_[size_t(model.part_of(il))].get();
-        if (shape.keeps_kv) {
+        ggml_context *   ctx = contexts_[size_t(model.device_of(il))].get();
+        if (shape.has_kv) {
             for (Node * node : { &layer.kv.k, &layer.kv.v }) {
                 *node = ggml_new_tensor_2d(ctx, type, config.n_embd_kv(), int64_t(stride_) * n_streams);
                 ggml_format_name(*node, "cache.%s.%d", node == &layer.kv.k ? "k" : "v", il);
@@ -51,15 +51,15 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
         }
         layer.sizes = shape.recurrent;
         for (int64_t n : shape.recurrent) {
-            for (Recurrent * hold : { &layer.tip, &layer.anchor }) {
-                hold->push_back(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, GGML_PAD(n, kAlignedFloats), n_streams));
-                ggml_format_name(hold->back(), "cache.%s.%d", hold == &layer.tip ? "tip" : "anchor", il);
+            for (Recurrent * slot : { &layer.current, &layer.prompt_end }) {
+                slot->push_back(ggml_new_tensor_2d(ctx, GGML_TYPE_F32, GGML_PAD(n, kAlignedFloats), n_streams));
+                ggml_format_name(slot->back(), "cache.%s.%d", slot == &layer.current ? "current" : "prompt_end", il);
             }
         }
         layers_.push_back(std::move(layer));
     }
-    for (size_t i = 0; i < backend.n_parts(); i++) {
-        const Backend &   part   = backend.part(i);
+    for (size_t i = 0; i < backend.n_devices(); i++) {
+        const Backend &   part   = backend.device_backend(i);
         const std::string what   = "context of " + std::to_string(n_rows) + " rows";
         size_t            needed = 0;
         for (Node node = ggml_get_first_tensor(contexts_[i].get()); node;
@@ -79,7 +79,7 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
 
 // Masked rows are multiplied by zero weights: they must not hold NaN.
 void SequenceCache::clear() {
-    kept_.clear();
+    checkpoints_.clear();
     for (const ggml_backend_buffer_ptr & buffer : buffers_) {
         clear_buffer(buffer.get());
     }
@@ -87,7 +87,7 @@ void SequenceCache::clear() {
 
 // Recurrent states need no more than to be forgotten: what starts at place 0 starts from zeros.
 void SequenceCache::clear(int stream) {
-    kept_.remove_if([&](const KeptState & one) { return one.stream == stream; });
+    checkpoints_.remove_if([&](const StateCheckpoint & one) { return one.stream == stream; });
     for (const LayerStore & layer : layers_) {
         for (Node all : { layer.kv.k, layer.kv.v }) {
             if (all) {
@@ -97,7 +97,7 @@ void SequenceCache::clear(int stream) {
     }
 }
 
-void SequenceCache::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
+void SequenceCache::write(Graph & g, int il, Node k, Node v, const RowLayout & rows) {
     const Kv & kv = layers_[size_t(il)].kv;
     g.expand(ggml_set_rows(g.ctx(), kv.k, k, rows.cache_rows));
     g.expand(ggml_set_rows(g.ctx(), kv.v, v, rows.cache_rows));
@@ -120,35 +120,35 @@ Kv SequenceCache::read_all(Graph & g, int il, int n_kv) {
     return { rows_of(kv.k), rows_of(kv.v) };
 }
 
-Node SequenceCache::part(Graph & g, const LayerStore & layer, Hold hold, size_t i, int stream) const {
-    Node all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
+Node SequenceCache::state_view(Graph & g, const LayerStore & layer, StateSlot slot, size_t i, int stream) const {
+    Node all = (slot == StateSlot::prompt_end ? layer.prompt_end : layer.current)[i];
     return ggml_view_1d(g.ctx(), all, layer.sizes[i], size_t(stream) * all->nb[1]);
 }
 
-std::vector<Node> SequenceCache::before(Graph & g, int il, const Segment & segment) {
+std::vector<Node> SequenceCache::read_recurrent(Graph & g, int il, const Segment & segment) {
     const LayerStore & layer = layers_[size_t(il)];
     std::vector<Node>  state;
     for (size_t i = 0; i < layer.sizes.size(); i++) {
-        Node held = part(g, layer, segment.from, i, segment.stream);
+        Node held = state_view(g, layer, segment.from, i, segment.stream);
         state.push_back(segment.row > 0 ? held : ggml_fill(g.ctx(), held, 0.0f));
     }
     return state;
 }
 
-void SequenceCache::after(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) {
-    if (segment.to == Hold::none) {
+void SequenceCache::write_recurrent(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) {
+    if (segment.to == StateSlot::discard) {
         return;
     }
     for (size_t i = 0; i < state.size(); i++) {
-        g.expand(ggml_cpy(g.ctx(), state[i], part(g, layers_[size_t(il)], segment.to, i, segment.stream)));
+        g.expand(ggml_cpy(g.ctx(), state[i], state_view(g, layers_[size_t(il)], segment.to, i, segment.stream)));
     }
 }
 
-void SequenceCache::exchange(int stream, Hold hold, std::vector<float> & values, bool into_cache) {
+void SequenceCache::copy_state(int stream, StateSlot slot, std::vector<float> & values, bool into_cache) {
     size_t done = 0;
     for (const LayerStore & layer : layers_) {
         for (size_t i = 0; i < layer.sizes.size(); i++) {
-            Node         all = (hold == Hold::anchor ? layer.anchor : layer.tip)[i];
+            Node         all = (slot == StateSlot::prompt_end ? layer.prompt_end : layer.current)[i];
             const size_t n = size_t(layer.sizes[i]), offset = size_t(stream) * all->nb[1];
             if (into_cache) {
                 set_bytes(all, offset, values.data() + done, n * sizeof(float));
@@ -160,42 +160,43 @@ void SequenceCache::exchange(int stream, Hold hold, std::vector<float> & values,
     }
 }
 
-void SequenceCache::keep(int stream, int place, Hold hold) {
+void SequenceCache::save_checkpoint(int stream, int position, StateSlot slot) {
     if (n_recurrent_ == 0) {
         return;
     }
-    const auto of_stream = [&](const KeptState & one) { return one.stream == stream; };
-    if (size_t(std::count_if(kept_.begin(), kept_.end(), of_stream)) == kMaxKept) {
-        kept_.erase(std::find_if(kept_.begin(), kept_.end(), of_stream));
+    const auto of_stream = [&](const StateCheckpoint & one) { return one.stream == stream; };
+    if (size_t(std::count_if(checkpoints_.begin(), checkpoints_.end(), of_stream)) == kMaxCheckpoints) {
+        checkpoints_.erase(std::find_if(checkpoints_.begin(), checkpoints_.end(), of_stream));
     }
-    kept_.push_back({ stream, place, std::vector<float>(size_t(n_recurrent_)) });
-    exchange(stream, hold, kept_.back().values, false);
+    checkpoints_.push_back({ stream, position, std::vector<float>(size_t(n_recurrent_)) });
+    copy_state(stream, slot, checkpoints_.back().values, false);
 }
 
-void SequenceCache::forget_after(int stream, int place) {
-    kept_.remove_if([&](const KeptState & one) { return one.stream == stream && one.place > place; });
+void SequenceCache::forget_after(int stream, int position) {
+    checkpoints_.remove_if(
+        [&](const StateCheckpoint & one) { return one.stream == stream && one.position > position; });
 }
 
-int SequenceCache::restore(int stream, int place) {
+int SequenceCache::restore_checkpoint(int stream, int position) {
     if (n_recurrent_ == 0) {
-        return place;
+        return position;
     }
-    forget_after(stream, place);
-    KeptState * newest = nullptr;
-    for (KeptState & one : kept_) {
-        if (one.stream == stream && (!newest || one.place >= newest->place)) {
+    forget_after(stream, position);
+    StateCheckpoint * newest = nullptr;
+    for (StateCheckpoint & one : checkpoints_) {
+        if (one.stream == stream && (!newest || one.position >= newest->position)) {
             newest = &one;
         }
     }
     if (!newest) {
         return 0;
     }
-    exchange(stream, Hold::tip, newest->values, true);
-    return newest->place;
+    copy_state(stream, StateSlot::current, newest->values, true);
+    return newest->position;
 }
 
 size_t SequenceCache::n_bytes() const {
-    size_t n = kept_.size() * size_t(n_recurrent_) * sizeof(float);
+    size_t n = checkpoints_.size() * size_t(n_recurrent_) * sizeof(float);
     for (const ggml_backend_buffer_ptr & buffer : buffers_) {
         n += ggml_backend_buffer_get_size(buffer.get());
     }
@@ -216,18 +217,19 @@ std::vector<uint8_t> SequenceCache::bytes(int il, int stream, int n) const {
         }
     }
     for (size_t i = 0; i < layer.sizes.size(); i++) {
-        append(layer.anchor[i], size_t(stream) * layer.anchor[i]->nb[1], size_t(layer.sizes[i]) * sizeof(float));
+        append(layer.prompt_end[i], size_t(stream) * layer.prompt_end[i]->nb[1],
+               size_t(layer.sizes[i]) * sizeof(float));
     }
     return all;
 }
 
-void SequenceNodes::write(Graph & g, int il, Node k, Node v, const Rows & rows) {
+void SequenceNodes::write(Graph & g, int il, Node k, Node v, const RowLayout & rows) {
     for (const Segment & segment : rows.segments) {
-        std::vector<Part> & parts = parts_[{ il, segment.stream }];
-        while (!parts.empty() && parts.back().row >= segment.row) {
-            parts.pop_back();
+        std::vector<KvChunk> & chunks = chunks_[{ il, segment.stream }];
+        while (!chunks.empty() && chunks.back().row >= segment.row) {
+            chunks.pop_back();
         }
-        parts.push_back(
+        chunks.push_back(
             { segment.row,
               segment.count,
               { slice_rows(g, k, segment.first, segment.count), slice_rows(g, v, segment.first, segment.count) } });
@@ -236,7 +238,7 @@ void SequenceNodes::write(Graph & g, int il, Node k, Node v, const Rows & rows) 
 
 Kv SequenceNodes::read(Graph & g, int il, const Segment & segment) {
     std::vector<Node> k, v;
-    for (const Part & part : parts_[{ il, segment.stream }]) {
+    for (const KvChunk & part : chunks_[{ il, segment.stream }]) {
         if (part.row < segment.row + segment.count) {
             k.push_back(part.kv.k);
             v.push_back(part.kv.v);
@@ -245,7 +247,7 @@ Kv SequenceNodes::read(Graph & g, int il, const Segment & segment) {
     return { pad_rows(g, concat_rows(g, k), segment.n_kv), pad_rows(g, concat_rows(g, v), segment.n_kv) };
 }
 
-std::vector<Node> SequenceNodes::before(Graph &, int il, const Segment & segment) {
+std::vector<Node> SequenceNodes::read_recurrent(Graph &, int il, const Segment & segment) {
     if (segment.row == 0) {
         return {};
     }
@@ -255,7 +257,7 @@ std::vector<Node> SequenceNodes::before(Graph &, int il, const Segment & segment
     return found->second;
 }
 
-void SequenceNodes::after(Graph &, int il, const Segment & segment, const std::vector<Node> & state) {
+void SequenceNodes::write_recurrent(Graph &, int il, const Segment & segment, const std::vector<Node> & state) {
     auto & states = states_[{ il, segment.stream }];
     states.erase(states.upper_bound(segment.row), states.end());
     states[segment.row + segment.count] = state;

@@ -23,7 +23,7 @@ std::vector<StreamView> find_stream_views(const Graph & g, const SequenceCache &
     return views;
 }
 
-void move_views(std::vector<StreamView> & views, const std::vector<int> & from, const std::vector<int> & to) {
+void retarget_views(std::vector<StreamView> & views, const std::vector<int> & from, const std::vector<int> & to) {
     if (from == to) {
         return;
     }

@@ -18,6 +18,6 @@ struct StreamView {
 std::vector<StreamView> find_stream_views(const Graph & g, const SequenceCache & cache);
 
 // Views of sequence from[i] look at to[i] afterwards. The entries of each list differ.
-void move_views(std::vector<StreamView> & views, const std::vector<int> & from, const std::vector<int> & to);
+void retarget_views(std::vector<StreamView> & views, const std::vector<int> & from, const std::vector<int> & to);
 
 } // namespace penelope

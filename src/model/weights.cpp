@@ -40,7 +40,7 @@ void check_type(const GgufReader & file, const GgufTensor & tensor, WeightUse us
 }
 
 // Whether the device multiplies a weight of this shape from this layout.
-bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
+bool supports_mul_mat(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
     ggml_context_ptr        ctx = new_tensor_context(8);
     ggml_backend_buffer_ptr empty(ggml_backend_buft_alloc_buffer(buft, 0));
     if (!empty) {
@@ -54,17 +54,17 @@ bool multiplies(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_ty
     return ok;
 }
 
-std::vector<ggml_backend_buffer_type_t> extra_layouts(ggml_backend_dev_t dev) {
-    std::vector<ggml_backend_buffer_type_t> layouts;
+std::vector<ggml_backend_buffer_type_t> extra_buffer_types(ggml_backend_dev_t dev) {
+    std::vector<ggml_backend_buffer_type_t> buffer_types;
     const auto                              get = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
         ggml_backend_reg_get_proc_address(ggml_backend_dev_backend_reg(dev), "ggml_backend_dev_get_extra_bufts"));
     for (ggml_backend_buffer_type_t * buft = get ? get(dev) : nullptr; buft && *buft; buft++) {
-        layouts.push_back(*buft);
+        buffer_types.push_back(*buft);
     }
-    return layouts;
+    return buffer_types;
 }
 
-bool lacks_memory(ggml_context * ctx) {
+bool has_unallocated(ggml_context * ctx) {
     Node node = ggml_get_first_tensor(ctx);
     while (node && node->buffer) {
         node = ggml_get_next_tensor(ctx, node);
@@ -76,8 +76,8 @@ bool lacks_memory(ggml_context * ctx) {
 
 struct WeightStore::Impl {
     DeviceInfo                                     device;
-    std::vector<ggml_backend_buffer_type_t>        layouts;
-    bool                                           maps_host_memory;
+    std::vector<ggml_backend_buffer_type_t>        buffer_types;
+    bool                                           can_mmap;
     std::map<ggml_backend_buffer_type_t, Group>    groups;
     bool                                           packs = false;
     Group                                          packed; // weights in our own layout (graph/packed_product.h)
@@ -91,11 +91,11 @@ struct WeightStore::Impl {
     }
 
     // The faster layout for products, null when there is none.
-    ggml_backend_buffer_type_t fast_layout(ggml_type type, const int64_t * ne, WeightUse use) const {
+    ggml_backend_buffer_type_t fast_buffer_type(ggml_type type, const int64_t * ne, WeightUse use) const {
         if (use == WeightUse::matrix) {
-            for (ggml_backend_buffer_type_t layout : layouts) {
-                if (multiplies(device.dev, layout, type, ne)) {
-                    return layout;
+            for (ggml_backend_buffer_type_t buffer_type : buffer_types) {
+                if (supports_mul_mat(device.dev, buffer_type, type, ne)) {
+                    return buffer_type;
                 }
             }
         }
@@ -108,12 +108,12 @@ struct WeightStore::Impl {
 
     // Null: in the file's map.
     ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
-        if (ggml_backend_buffer_type_t layout = fast_layout(tensor.type, tensor.ne, use)) {
-            return layout;
+        if (ggml_backend_buffer_type_t buffer_type = fast_buffer_type(tensor.type, tensor.ne, use)) {
+            return buffer_type;
         }
         ggml_backend_buffer_type_t own = ggml_backend_dev_buffer_type(device.dev);
         const bool aligned = reinterpret_cast<uintptr_t>(tensor.data) % ggml_backend_buft_get_alignment(own) == 0;
-        return maps_host_memory && aligned ? nullptr : own;
+        return can_mmap && aligned ? nullptr : own;
     }
 
     void load_mapped(Group & group);
@@ -121,16 +121,16 @@ struct WeightStore::Impl {
     void load_packed(Group & group);
 };
 
-WeightStore::WeightStore(const DeviceInfo & device, bool repack, bool maps, bool pack)
+WeightStore::WeightStore(const DeviceInfo & device, bool repack, bool use_mmap, bool pack)
     : impl_(std::make_unique<Impl>()) {
     impl_->device = device;
     if (repack) {
-        impl_->layouts = extra_layouts(device.dev);
+        impl_->buffer_types = extra_buffer_types(device.dev);
     }
     impl_->packs = pack && device.is_cpu;
     ggml_backend_dev_props props{};
     ggml_backend_dev_get_props(device.dev, &props);
-    impl_->maps_host_memory = maps && device.is_cpu && props.caps.buffer_from_host_ptr;
+    impl_->can_mmap = use_mmap && device.is_cpu && props.caps.buffer_from_host_ptr;
 }
 
 WeightStore::~WeightStore()                       = default;
@@ -154,11 +154,11 @@ Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor &
 
 Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne,
                            std::vector<uint8_t> data, WeightUse use) {
-    ggml_backend_buffer_type_t layout = impl_->fast_layout(type, ne.data(), use);
-    Group &                    group  = impl_->goes_packed(type, ne.data(), use)
-                                            ? impl_->packed
-                                            : impl_->group(layout ? layout : ggml_backend_dev_buffer_type(impl_->device.dev));
-    Node                       node   = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
+    ggml_backend_buffer_type_t buffer_type = impl_->fast_buffer_type(type, ne.data(), use);
+    Group &                    group       = impl_->goes_packed(type, ne.data(), use)
+                                                 ? impl_->packed
+                                                 : impl_->group(buffer_type ? buffer_type : ggml_backend_dev_buffer_type(impl_->device.dev));
+    Node                       node        = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());
     impl_->n_bytes += data.size();
@@ -206,7 +206,7 @@ void WeightStore::Impl::load_copied(Group & group) {
         require_memory(needed, "weights", "use a smaller quantization of the model");
     }
     for (const ggml_context_ptr & ctx : group.headers.contexts()) {
-        if (!lacks_memory(ctx.get())) {
+        if (!has_unallocated(ctx.get())) {
             continue;
         }
         group.buffers.emplace_back(ggml_backend_alloc_ctx_tensors_from_buft(ctx.get(), group.buft));
@@ -284,18 +284,19 @@ size_t WeightStore::n_bytes() const {
     return impl_->n_bytes;
 }
 
-WeightStores::WeightStores(const LayerSplit & split, bool repack, bool maps) : split_(split) {
+WeightStores::WeightStores(const LayerSplit & split, bool repack, bool use_mmap) : split_(split) {
     for (const DeviceInfo & device : split_.devices) {
         // Our packed layout serves graphs that run on the CPU as a whole.
-        stores_.emplace_back(device, repack, maps, repack && !split_.is_split());
+        stores_.emplace_back(device, repack, use_mmap, repack && !split_.is_split());
     }
 }
 
 WeightStore & WeightStores::of(const TensorSpec & spec) {
     if (spec.layer >= 0) {
-        return part(split_.part_of(spec.layer));
+        return on_device(split_.device_of(spec.layer));
     }
-    return spec.role == TensorRole::table || spec.role == TensorRole::constant ? part(split_.part_of(0)) : of_head();
+    return spec.role == TensorRole::table || spec.role == TensorRole::constant ? on_device(split_.device_of(0))
+                                                                               : of_head();
 }
 
 void WeightStores::load() {

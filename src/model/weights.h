@@ -24,7 +24,7 @@ class WeightStore {
   public:
     // maps: weights stay in the file's map where the device can read them there. A file that shrinks under it ends the process.
     // repack: into ggml's faster layouts. pack: into our own (graph/packed_product.h), for graphs on the CPU alone.
-    WeightStore(const DeviceInfo & device, bool repack, bool maps = true, bool pack = false);
+    WeightStore(const DeviceInfo & device, bool repack, bool use_mmap = true, bool pack = false);
     ~WeightStore();
     WeightStore(WeightStore &&) noexcept;
 
@@ -54,13 +54,13 @@ class WeightStore {
 // Stores on the devices of a split, by their numbers.
 class WeightStores {
   public:
-    WeightStores(const LayerSplit & split, bool repack, bool maps = true);
+    WeightStores(const LayerSplit & split, bool repack, bool use_mmap = true);
 
-    WeightStore & part(int i) { return stores_[size_t(i)]; }
+    WeightStore & on_device(int i) { return stores_[size_t(i)]; }
     // Where a tensor of the backbone goes: with its layer, the embedding with the first, the head with the last.
     WeightStore & of(const TensorSpec & spec);
-    WeightStore & of_head() { return part(split_.last()); }
-    int           n_parts() const { return int(stores_.size()); }
+    WeightStore & of_head() { return on_device(split_.last()); }
+    int           n_devices() const { return int(stores_.size()); }
 
     const LayerSplit & split() const { return split_; }
 

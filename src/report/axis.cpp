@@ -75,7 +75,7 @@ void place_log_ticks(Axis & axis, double low, double high) {
 
 } // namespace
 
-double Axis::part(double value) const {
+double Axis::fraction(double value) const {
     return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
 }
 

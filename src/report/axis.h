@@ -19,7 +19,7 @@ struct Axis {
     std::vector<double> ticks; // ascending, inside [low, high]
     int                 n_digits = 0;
 
-    double      part(double value) const; // 0 at low, 1 at high
+    double      fraction(double value) const; // 0 at low, 1 at high
     std::string text(double tick) const;
 };
 

@@ -89,8 +89,8 @@ class Plot {
 
     double bottom() const { return top_ + kPlotHeight; }
     double right() const { return kWidth - kRight; }
-    double x(double value) const { return kLeft + x_.part(value) * (right() - kLeft); }
-    double y(double value) const { return bottom() - y_.part(value) * kPlotHeight; }
+    double x(double value) const { return kLeft + x_.fraction(value) * (right() - kLeft); }
+    double y(double value) const { return bottom() - y_.fraction(value) * kPlotHeight; }
     bool   shows(const ChartPoint & p) const {
           return std::isfinite(p.x) && std::isfinite(p.y) && (!x_.logarithmic || p.x > 0) && (!y_.logarithmic || p.y > 0);
     }

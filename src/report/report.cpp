@@ -62,7 +62,7 @@ class Page {
     ReportFiles files_;
 };
 
-constexpr AxisStyle kShare{ false, false, false, true };
+constexpr AxisStyle kPercentAxis{ false, false, false, true };
 
 void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
     Chart loss{ "Training loss", "update", "cross-entropy per target token", {}, {}, false, {}, {} };
@@ -74,7 +74,7 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
     Chart exact              = valid_loss;
     exact.title              = "Exact match on validation";
     exact.y_label            = "exact match (%)";
-    exact.y_style            = kShare;
+    exact.y_style            = kPercentAxis;
     Chart depth              = exact;
     depth.title              = "Exact match on validation against latent steps";
     depth.x_label            = "K";
@@ -98,9 +98,11 @@ void add_run_charts(Page & page, const std::vector<NamedRun> & runs) {
 
 void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
     Chart depth{
-        "Exact match against latent steps", "K", "exact match (%)", { false, true, true }, kShare, true, {}, {}
+        "Exact match against latent steps", "K", "exact match (%)", { false, true, true }, kPercentAxis, true, {}, {}
     };
-    Chart latency{ "Exact match against latency", "ms per question", "exact match (%)", {}, kShare, true, {}, {} };
+    Chart latency{
+        "Exact match against latency", "ms per question", "exact match (%)", {}, kPercentAxis, true, {}, {}
+    };
     latency.x_style.tight = true;
     for (const ScoredMethod & method : methods) {
         if (Series series = by_depth(method); series.points.size() > 1) {
@@ -121,7 +123,7 @@ void add_result_charts(Page & page, const std::vector<ScoredMethod> & methods) {
                         "depth",
                         "exact match (%)",
                         { false, true, true },
-                        kShare,
+                        kPercentAxis,
                         true,
                         {},
                         {} };

@@ -48,7 +48,7 @@ Series by_depth(const ScoredMethod & method) {
             }
         }
         if (values.size() == method.runs.size()) {
-            series.points.push_back({ double(s.n_steps), spread(values).mean });
+            series.points.push_back({ double(s.n_steps), mean_std(values).mean });
         }
     }
     return series;
@@ -63,7 +63,7 @@ Series by_question_depth(const ScoredMethod & method) {
     }
     Series series{ method.label, {} };
     for (const auto & [depth, values] : shares) {
-        series.points.push_back({ double(depth), spread(values).mean });
+        series.points.push_back({ double(depth), mean_std(values).mean });
     }
     return series;
 }
@@ -83,7 +83,7 @@ Series by_latency(const ScoredMethod & method) {
             continue; // none was timed
         }
         const bool alone = method.runs.front().scores.size() == 1 && depth.x == 0;
-        series.points.push_back({ spread(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x)) });
+        series.points.push_back({ mean_std(ms).mean, depth.y, alone ? "" : "K=" + std::to_string(int(depth.x)) });
     }
     return series;
 }

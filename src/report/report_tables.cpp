@@ -18,7 +18,7 @@ std::string fixed(double value, int n_digits) {
     return std::isfinite(value) ? text : "";
 }
 
-std::string with_spread(const Spread & s, int n_digits) {
+std::string with_std(const MeanStd & s, int n_digits) {
     return fixed(s.mean, n_digits) + (s.sd > 0 ? " ± " + fixed(s.sd, n_digits) : "");
 }
 
@@ -30,14 +30,14 @@ std::string in_cell(const std::string & text) {
     return out;
 }
 
-template <typename Value> Spread spread_of(const ScoredMethod & method, Value value) {
+template <typename Value> MeanStd mean_std_of(const ScoredMethod & method, Value value) {
     std::vector<double> values;
     for (const Evaluation & run : method.runs) {
         if (const double v = value(chosen_score(run, method.label)); std::isfinite(v)) {
             values.push_back(v);
         }
     }
-    return values.empty() ? Spread{ NAN, 0 } : spread(values);
+    return values.empty() ? MeanStd{ NAN, 0 } : mean_std(values);
 }
 
 // "5", or "5, 3, 1" for runs that differ. text: of an evaluation and its score.
@@ -65,15 +65,15 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
                        "applications |\n"
                        "|---|---:|---:|---:|---:|---:|---:|---:|\n";
     for (const ScoredMethod & m : methods) {
-        Spread latency = spread_of(m, [](const Score & s) { return s.latency_ms; });
+        MeanStd latency = mean_std_of(m, [](const Score & s) { return s.latency_ms; });
         if (m.runs.size() == 1) {
             latency.sd = chosen_score(m.runs.front(), m.label).latency_sd;
         }
         text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " + values_of(m, depth_text) +
-                " | " + with_spread(spread_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
-                fixed(spread_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
-                fixed(spread_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
-                with_spread(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
+                " | " + with_std(mean_std_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
+                fixed(mean_std_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
+                fixed(mean_std_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
+                with_std(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
     }
     text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered "
             "one at a time; of several runs mean ± "

@@ -52,19 +52,19 @@ Connection::~Connection() {
         SSL_shutdown(ssl_.get()); // says goodbye if the socket takes it, does not wait for the other side
     }
     ::shutdown(socket_, SHUT_WR);
-    let_go();
+    drain();
     ::close(socket_);
 }
 
 // A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is
 // still sending of a request that was refused is thrown away for a moment.
-void Connection::let_go() const {
-    if (n_taken_ <= limits_.request_bytes && !closing_) {
+void Connection::drain() const {
+    if (n_received_ <= limits_.request_bytes && !closing_) {
         return;
     }
-    const auto until = Clock::now() + kLetGo;
+    const auto until = Clock::now() + kDrainTime;
     char       piece[16384];
-    for (size_t n_left = kMostLetGo; n_left > 0 && wait(POLLIN, until);) {
+    for (size_t n_left = kMaxDrainBytes; n_left > 0 && wait(POLLIN, until);) {
         const ssize_t n = ::recv(socket_, piece, std::min(n_left, sizeof piece), 0);
         if (n <= 0) {
             return;
@@ -78,7 +78,7 @@ bool Connection::wait(short events, Clock::time_point until) const {
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
         pollfd     one{ socket_, events, 0 };
-        const int  n = ::poll(&one, 1, int(std::clamp<long long>(left.count(), 0, kTurn.count())));
+        const int  n = ::poll(&one, 1, int(std::clamp<long long>(left.count(), 0, kPollInterval.count())));
         if (n > 0) {
             return true;
         }
@@ -108,7 +108,7 @@ bool Connection::handshake() {
 
 bool Connection::fill(Clock::time_point until) {
     char piece[16384];
-    while (n_taken_ <= limits_.request_bytes) {
+    while (n_received_ <= limits_.request_bytes) {
         ssize_t n     = 0;
         bool    again = false;
         if (ssl_) {
@@ -123,7 +123,7 @@ bool Connection::fill(Clock::time_point until) {
             buffer_.erase(0, start_);
             start_ = 0;
             buffer_.append(piece, size_t(n));
-            n_taken_ += size_t(n);
+            n_received_ += size_t(n);
             return true;
         }
         if (!again || !wait(POLLIN, until)) {
@@ -134,7 +134,7 @@ bool Connection::fill(Clock::time_point until) {
 }
 
 bool Connection::wait_request() {
-    n_taken_ = buffer_.size() - start_;
+    n_received_ = buffer_.size() - start_;
     if (start_ == buffer_.size() && (stopped_() || !fill(Clock::now() + limits_.keep_alive))) {
         return false;
     }

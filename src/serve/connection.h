@@ -51,13 +51,13 @@ class Connection : public httplib::Stream {
 
   private:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::chrono::milliseconds kLetGo{ 1000 };
-    static constexpr std::chrono::milliseconds kTurn{ 100 }; // between two looks at stopped()
+    static constexpr std::chrono::milliseconds kDrainTime{ 1000 };
+    static constexpr std::chrono::milliseconds kPollInterval{ 100 }; // between two looks at stopped()
     static constexpr std::chrono::milliseconds kProbe{ 1000 };
-    static constexpr size_t                    kMostLetGo = 16 << 20;
+    static constexpr size_t                    kMaxDrainBytes = 16 << 20;
 
     bool wait(short events, Clock::time_point until) const;
-    void let_go() const;
+    void drain() const;
     bool fill(Clock::time_point until); // the buffer; false: closed, failed, stopped or too late
 
     int                                   socket_;
@@ -66,8 +66,8 @@ class Connection : public httplib::Stream {
     ConnectionLimits                      limits_;
     std::function<bool()>                 stopped_;
     Clock::time_point                     deadline_;
-    size_t                                n_taken_ = 0; // bytes of this request
-    std::string                           buffer_;      // received, not yet read
+    size_t                                n_received_ = 0; // bytes of this request
+    std::string                           buffer_;         // received, not yet read
     size_t                                start_   = 0;
     bool                                  closing_ = false;
     bool                                  interim_ = false;

@@ -1,7 +1,7 @@
 #include "grammar/automaton.h"
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
-#include "serve/ask.h"
+#include "serve/generation_request.h"
 
 #include <algorithm>
 
@@ -9,14 +9,14 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kLongestGrammar = 65536;
+constexpr size_t kMaxGrammarLength = 65536;
 
 // A place in a request that may hold a form of the answer, as a path of names.
-struct FormPlace {
+struct FormatPath {
     const char * path;        // of an object with "type"
     const char * schema_path; // of its schema
 };
-constexpr FormPlace kFormPlaces[] = {
+constexpr FormatPath kFormatPaths[] = {
     { "/response_format", "/response_format/json_schema/schema" }, // OpenAI's chat
     { "/response_format", "/response_format/schema" },             // as some clients of llama.cpp write it
     { "/text/format", "/text/format/schema" },                     // OpenAI's Responses
@@ -32,14 +32,15 @@ std::string name_of(std::string path) {
 }
 
 // Turns what is wrong with a schema or grammar into the answer to the request.
-template <typename Make> void set_grammar(Ask & ask, const std::string & field, const Make & make) {
-    if (ask.job->generate.grammar) {
+template <typename Make>
+void set_grammar(GenerationRequest & gen_request, const std::string & field, const Make & make) {
+    if (gen_request.job->generate.grammar) {
         throw RequestError(400, field + ": more than one schema or grammar", field);
     }
     try {
         auto            grammar = std::make_shared<const Grammar>(make());
         const Automaton possible(grammar); // throws where even its first state is too large
-        ask.job->generate.grammar = std::move(grammar);
+        gen_request.job->generate.grammar = std::move(grammar);
     } catch (const Error & error) {
         const std::string words = error.message();
         throw RequestError(400, words.rfind(field + ": ", 0) == 0 ? words : field + ": " + words, field);
@@ -48,7 +49,7 @@ template <typename Make> void set_grammar(Ask & ask, const std::string & field, 
 
 } // namespace
 
-void read_constraint(Ask & ask, const Fields & fields, const std::string & body) {
+void read_constraint(GenerationRequest & gen_request, const Fields & fields, const std::string & body) {
     const char * const places[] = { "response_format", "text",        "output_config",
                                     "output_format",   "json_schema", "grammar" };
     if (std::none_of(std::begin(places), std::end(places), [&](const char * name) { return fields.has(name); })) {
@@ -65,7 +66,7 @@ void read_constraint(Ask & ask, const Fields & fields, const std::string & body)
         return request.contains(place) ? request.at(place) : OrderedJson();
     };
     std::string form;
-    for (const FormPlace & place : kFormPlaces) {
+    for (const FormatPath & place : kFormatPaths) {
         const OrderedJson object = find(place.path), schema = find(place.schema_path);
         if (!object.is_object() && !object.is_null()) {
             throw RequestError(400, name_of(place.path) + ": expected an object", name_of(place.path));
@@ -79,7 +80,7 @@ void read_constraint(Ask & ask, const Fields & fields, const std::string & body)
                                name_of(place.path));
         }
         if (type != "text" && !schema.is_null()) {
-            set_grammar(ask, name_of(place.schema_path), [&] { return json_schema_grammar(schema); });
+            set_grammar(gen_request, name_of(place.schema_path), [&] { return json_schema_grammar(schema); });
             form.clear();
             break;
         }
@@ -89,17 +90,17 @@ void read_constraint(Ask & ask, const Fields & fields, const std::string & body)
         throw RequestError(400, "response_format: its schema is missing", "response_format");
     }
     if (form == "json_object") {
-        set_grammar(ask, "response_format", [] { return json_object_grammar(); });
+        set_grammar(gen_request, "response_format", [] { return json_object_grammar(); });
     }
     if (fields.has("json_schema")) {
-        set_grammar(ask, "json_schema", [&] { return json_schema_grammar(find("/json_schema")); });
+        set_grammar(gen_request, "json_schema", [&] { return json_schema_grammar(find("/json_schema")); });
     }
     if (const auto grammar = fields.text("grammar")) {
-        if (grammar->size() > kLongestGrammar) {
-            fields.fail("grammar", "longer than " + std::to_string(kLongestGrammar) + " bytes");
+        if (grammar->size() > kMaxGrammarLength) {
+            fields.fail("grammar", "longer than " + std::to_string(kMaxGrammarLength) + " bytes");
         }
         if (!grammar->empty()) {
-            set_grammar(ask, "grammar", [&] { return parse_gbnf(*grammar); });
+            set_grammar(gen_request, "grammar", [&] { return parse_gbnf(*grammar); });
         }
     }
 }

@@ -37,7 +37,7 @@ const StatusRow & row_of(int status) {
     return status < 500 ? kStatusRows[0] : row_of(500);
 }
 
-OrderedJson word(const std::string & text) {
+OrderedJson null_if_empty(const std::string & text) {
     return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
 }
 
@@ -47,9 +47,9 @@ RequestError to_request_error(const Error & error) {
     if (error.kind == ErrorKind::cancelled) {
         return RequestError(503, "the server is shutting down", "", "shutting_down");
     }
-    const std::string text   = error.hint.empty() ? error.message() : error.message() + " (" + error.hint + ")";
-    const bool        theirs = error.kind == ErrorKind::usage || error.kind == ErrorKind::unsupported;
-    return RequestError(theirs ? 400 : error.kind == ErrorKind::memory ? 503 : 500, text);
+    const std::string text = error.hint.empty() ? error.message() : error.message() + " (" + error.hint + ")";
+    const bool        is_client_error = error.kind == ErrorKind::usage || error.kind == ErrorKind::unsupported;
+    return RequestError(is_client_error ? 400 : error.kind == ErrorKind::memory ? 503 : 500, text);
 }
 
 RequestError to_request_error(const std::exception & error) {
@@ -68,8 +68,8 @@ OrderedJson openai_error(const RequestError & error) {
     return { { "error",
                { { "message", error.what() },
                  { "type", row_of(error.status).openai },
-                 { "param", word(error.param) },
-                 { "code", word(error.code) } } } };
+                 { "param", null_if_empty(error.param) },
+                 { "code", null_if_empty(error.code) } } } };
 }
 
 OrderedJson anthropic_error(const RequestError & error) {

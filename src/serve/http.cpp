@@ -12,13 +12,13 @@ namespace penelope {
 
 namespace {
 
-constexpr std::chrono::milliseconds kTurn{ 50 }; // between two looks at the client
+constexpr std::chrono::milliseconds kPollInterval{ 50 }; // between two looks at the client
 
-bool is_open(const std::string & path) {
+bool is_public_path(const std::string & path) {
     return path == "/health" || path == "/v1/health" || path == "/" || path == "/favicon.ico";
 }
 
-std::string key_of(const httplib::Request & request) {
+std::string api_key_of(const httplib::Request & request) {
     const std::string           header   = request.get_header_value("Authorization");
     static constexpr const char scheme[] = "bearer ";
     if (strncasecmp(header.c_str(), scheme, sizeof scheme - 1) == 0) {
@@ -50,7 +50,7 @@ bool contains(const std::vector<std::string> & list, const std::string & one) {
 
 // Pages of other sites can make a browser ask a server on this machine: by a name they point here (then Host is
 // theirs), or across origins (then Origin is theirs).
-void check_sender(const Service & service, const httplib::Request & request) {
+void check_origin_and_key(const Service & service, const httplib::Request & request) {
     const std::string host = request.get_header_value("Host");
     if (!service.options.hosts.empty() && !contains(service.options.hosts, without_port(host))) {
         throw RequestError(403, "host: '" + without_port(host).substr(0, 80) + "' is not a name of this server", "",
@@ -67,8 +67,8 @@ void check_sender(const Service & service, const httplib::Request & request) {
     if (request.has_header("Content-Encoding") && request.get_header_value("Content-Encoding") != "identity") {
         throw RequestError(415, "content-encoding: send the body as it is", "", "content_encoding");
     }
-    if (!service.keys.empty() && !is_open(request.path) && request.method != "OPTIONS" &&
-        !service.keys.accepts(key_of(request))) {
+    if (!service.keys.empty() && !is_public_path(request.path) && request.method != "OPTIONS" &&
+        !service.keys.accepts(api_key_of(request))) {
         throw RequestError(401, "the API key is missing or wrong", "", "invalid_api_key");
     }
 }
@@ -94,7 +94,7 @@ void allow_origin(const Service & service, const httplib::Request & request, htt
     response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
 }
 
-const char * words_of(int status) {
+const char * status_message(int status) {
     switch (status) {
         case 404: return "there is nothing under this path";
         case 405: return "this path does not take the method";
@@ -119,7 +119,7 @@ class JobStream {
 
     // Nothing when none came in a turn. Throws RequestError when the job failed.
     std::optional<JobEvent> next() {
-        auto event = job_->wait(kTurn);
+        auto event = job_->wait(kPollInterval);
         if (event) {
             if (const auto * failed = std::get_if<FailedEvent>(&*event)) {
                 throw failed->error;
@@ -208,7 +208,7 @@ Handler guarded(Handler handler, OrderedJson (*form)(const RequestError &)) {
     };
 }
 
-void install_guards(Listener & server, Service & service) {
+void install_request_checks(Listener & server, Service & service) {
     using Result = httplib::Server::HandlerResponse;
     server.set_pre_routing_handler([&service](const httplib::Request & request, httplib::Response & response) {
         if (Connection * connection = Connection::current()) {
@@ -216,7 +216,7 @@ void install_guards(Listener & server, Service & service) {
         }
         allow_origin(service, request, response);
         try {
-            check_sender(service, request);
+            check_origin_and_key(service, request);
         } catch (const RequestError & error) {
             send_error(response, error);
             return Result::Handled;
@@ -229,7 +229,7 @@ void install_guards(Listener & server, Service & service) {
     });
     server.set_error_handler([](const httplib::Request &, httplib::Response & response) {
         if (response.body.empty()) {
-            send_error(response, RequestError(response.status, words_of(response.status)));
+            send_error(response, RequestError(response.status, status_message(response.status)));
         }
     });
     server.set_post_routing_handler([](const httplib::Request & request, httplib::Response & response) {
@@ -249,7 +249,7 @@ void install_guards(Listener & server, Service & service) {
 }
 
 void serve_job(Service & service, httplib::Response & response, std::shared_ptr<Reply> reply) {
-    const std::shared_ptr<Job> job = reply->ask().job;
+    const std::shared_ptr<Job> job = reply->gen_request().job;
     service.worker.check(*job);
     service.worker.submit(job);
     auto events = std::make_shared<JobStream>(service, job);
@@ -264,7 +264,7 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
         }
         first = events->next();
     }
-    if (!reply->ask().stream) {
+    if (!reply->gen_request().stream) {
         while (!events->complete()) {
             events->next();
             if (client_gone()) { // asked at every event: a fast answer never lets the stream run dry

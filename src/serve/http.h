@@ -9,7 +9,7 @@ namespace penelope {
 using Handler = std::function<void(const httplib::Request &, httplib::Response &)>;
 
 // Keys, hosts, origins, unknown paths and exceptions; counts every response.
-void install_guards(Listener & server, Service & service);
+void install_request_checks(Listener & server, Service & service);
 
 void send_json(httplib::Response & response, const OrderedJson & body, int status = 200);
 void send_error(httplib::Response & response, const RequestError & error, const OrderedJson & body);

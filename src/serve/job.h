@@ -29,7 +29,7 @@ struct TextEvent {
 struct DoneEvent {
     int    index;
     Answer answer;
-    int    n_kept;    // prompt tokens that were not computed again
+    int    n_cached;  // prompt tokens that were not computed again
     double latent_ms; // of the time before the first token, what latent steps took
 };
 struct FailedEvent {

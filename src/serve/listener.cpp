@@ -97,14 +97,14 @@ class ConnectionThreads : public httplib::TaskQueue {
 };
 
 // Made before it is needed: when there are too many connections, memory may be short.
-std::string refusal_text() {
+std::string rejection_text() {
     const std::string body = dump_json(openai_error(RequestError(503, "too many open connections", "", "connections")));
     return "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
            "Content-Type: application/json\r\nContent-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-void refuse(int socket, const std::string & text) {
+void reject(int socket, const std::string & text) {
     const ssize_t ignored = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     (void) ignored;
     ::shutdown(socket, SHUT_WR);
@@ -113,7 +113,7 @@ void refuse(int socket, const std::string & text) {
 
 // What the library would make of a request and nobody asks of this server: parts of a reply, thousands of them if
 // wanted, and the fields of a form, which may be no longer than 8 KiB. `curl -d` calls everything a form.
-void as_we_take_it(httplib::Request & request) {
+void normalize_request(httplib::Request & request) {
     request.ranges.clear();
     request.headers.erase("Content-Type");
 }
@@ -127,7 +127,7 @@ std::string tls_reason() {
 } // namespace
 
 Listener::Listener(const ListenOptions & options, Metrics & metrics)
-    : options_(options), metrics_(metrics), refusal_(refusal_text()), tls_(nullptr, SSL_CTX_free) {
+    : options_(options), metrics_(metrics), rejection_(rejection_text()), tls_(nullptr, SSL_CTX_free) {
     if (!options.cert.empty()) {
         tls_.reset(SSL_CTX_new(TLS_server_method()));
         SSL_CTX_set_min_proto_version(tls_.get(), TLS1_2_VERSION);
@@ -174,7 +174,7 @@ void Listener::run() {
 bool Listener::process_and_close_socket(socket_t socket) {
     if (ConnectionThreads::too_many()) {
         metrics_.count_response(503);
-        refuse(socket, refusal_);
+        reject(socket, rejection_);
         return false;
     }
     Connection connection(socket, tls_.get(), options_.limits, [this] { return svr_sock_ == INVALID_SOCKET; });
@@ -184,7 +184,7 @@ bool Listener::process_and_close_socket(socket_t socket) {
         good = connection.handshake();
         while (good && connection.wait_request()) {
             bool closed = false;
-            good        = answer(*this, connection, closed, as_we_take_it, 0) && !closed && !connection.closing();
+            good        = answer(*this, connection, closed, normalize_request, 0) && !closed && !connection.closing();
         }
     } catch (
         const std::exception & error) { // such as memory that ran out: the end of this connection, not of the server

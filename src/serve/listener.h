@@ -41,7 +41,7 @@ class Listener : public httplib::Server {
 
     ListenOptions                                 options_;
     Metrics &                                     metrics_;
-    const std::string                             refusal_; // the answer to one connection too many
+    const std::string                             rejection_; // the answer to one connection too many
     std::unique_ptr<SSL_CTX, void (*)(SSL_CTX *)> tls_;
 };
 

@@ -20,7 +20,7 @@ std::string Metrics::text() const {
     };
     out.precision(15);
     put("prompt_tokens_total", "counter", "Prompt tokens of all requests.", double(prompt_tokens));
-    put("prompt_tokens_kept_total", "counter", "Prompt tokens that were still in the cache.", double(kept_tokens));
+    put("prompt_tokens_kept_total", "counter", "Prompt tokens that were still in the cache.", double(cached_tokens));
     put("tokens_predicted_total", "counter", "Tokens written.", double(predicted_tokens));
     put("latent_steps_total", "counter", "Latent steps taken.", double(latent_steps));
     put("prompt_seconds_total", "counter", "Time spent before first tokens.", double(prompt_us) / 1e6);

@@ -12,7 +12,7 @@ namespace penelope {
 
 struct Metrics {
     std::atomic<uint64_t> prompt_tokens{ 0 };    // asked
-    std::atomic<uint64_t> kept_tokens{ 0 };      // of these, not computed again
+    std::atomic<uint64_t> cached_tokens{ 0 };    // of these, not computed again
     std::atomic<uint64_t> predicted_tokens{ 0 }; // written
     std::atomic<uint64_t> latent_steps{ 0 };
     std::atomic<uint64_t> prompt_us{ 0 }; // before the first tokens

@@ -29,8 +29,8 @@ std::string random_id(const char * prefix) {
     return id;
 }
 
-ReplyFacts make_facts(const Service & service, Ask ask, const char * id_prefix) {
-    return { &service, std::move(ask), random_id(id_prefix), int64_t(std::time(nullptr)) };
+ReplyInfo make_reply_info(const Service & service, GenerationRequest gen_request, const char * id_prefix) {
+    return { &service, std::move(gen_request), random_id(id_prefix), int64_t(std::time(nullptr)) };
 }
 
 std::string Reply::failed(const RequestError & problem) {
@@ -46,10 +46,10 @@ std::string sse(const std::string & event, const OrderedJson & data) {
 }
 
 OrderedJson usage_json(const JobOutcome & outcome) {
-    int64_t n_prompt = 0, n_kept = 0, n_written = 0, n_steps = 0, n_reasoning = 0;
+    int64_t n_prompt = 0, n_cached = 0, n_written = 0, n_steps = 0, n_reasoning = 0;
     for (const auto & [index, done] : outcome.answers) {
         n_prompt = done.answer.n_prompt; // counted once, however many answers
-        n_kept   = std::max<int64_t>(n_kept, done.n_kept);
+        n_cached = std::max<int64_t>(n_cached, done.n_cached);
         n_written += int64_t(done.answer.tokens.size());
         n_reasoning += done.answer.n_reasoning;
         n_steps = done.answer.n_steps;
@@ -57,7 +57,7 @@ OrderedJson usage_json(const JobOutcome & outcome) {
     return { { "prompt_tokens", n_prompt },
              { "completion_tokens", n_written },
              { "total_tokens", n_prompt + n_written },
-             { "prompt_tokens_details", { { "cached_tokens", n_kept } } },
+             { "prompt_tokens_details", { { "cached_tokens", n_cached } } },
              { "completion_tokens_details", { { "reasoning_tokens", n_reasoning } } },
              { "latent_steps", n_steps } };
 }
@@ -101,7 +101,7 @@ OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens) {
     return list;
 }
 
-std::string step_word(const TraceStep & step) {
+std::string step_text(const TraceStep & step) {
     // What the interval made of the first memory row is what a step is trained on; methods without memory have a
     // readout.
     for (const auto * top : { &step.features_top, &step.memory_top, &step.readout_top }) {

@@ -2,7 +2,7 @@
 // client.
 #pragma once
 
-#include "serve/ask.h"
+#include "serve/generation_request.h"
 
 #include <map>
 
@@ -17,19 +17,19 @@ struct JobOutcome {
 };
 
 // What every reply needs to know.
-struct ReplyFacts {
-    const Service * service;
-    Ask             ask;
-    std::string     id;
-    int64_t         created;
+struct ReplyInfo {
+    const Service *   service;
+    GenerationRequest gen_request;
+    std::string       id;
+    int64_t           created;
 };
 
 class Reply {
   public:
-    explicit Reply(ReplyFacts facts) : facts_(std::move(facts)) {}
+    explicit Reply(ReplyInfo facts) : info_(std::move(facts)) {}
     virtual ~Reply() = default;
 
-    const Ask & ask() const { return facts_.ask; }
+    const GenerationRequest & gen_request() const { return info_.gen_request; }
 
     virtual OrderedJson whole(const JobOutcome & outcome) = 0;
 
@@ -44,11 +44,11 @@ class Reply {
     virtual OrderedJson error(const RequestError & error) const { return openai_error(error); }
 
   protected:
-    const Engine & engine() const { return facts_.service->engine(); }
-    ReplyFacts     facts_;
+    const Engine & engine() const { return info_.service->engine(); }
+    ReplyInfo      info_;
 };
 
-ReplyFacts make_facts(const Service & service, Ask ask, const char * id_prefix);
+ReplyInfo make_reply_info(const Service & service, GenerationRequest gen_request, const char * id_prefix);
 
 // Parts that several kinds share.
 std::string sse(const OrderedJson & data);
@@ -58,7 +58,7 @@ OrderedJson timings_json(const DoneEvent & done);
 // [{"token", "logprob", "bytes", "top_logprobs": [...]}], as newer APIs of OpenAI have them.
 OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens);
 std::string logprob_text(const Engine & engine, int32_t token); // control tokens as they are written
-std::string step_word(const TraceStep & step);                  // what it says, in a word
+std::string step_text(const TraceStep & step);                  // what it says, in a word
 std::string random_id(const char * prefix);
 
 } // namespace penelope

@@ -17,15 +17,15 @@ OrderedJson stop_sequence(const Answer & answer) {
 } // namespace
 
 OrderedJson MessagesReply::message() const {
-    return { { "id", facts_.id },
+    return { { "id", info_.id },
              { "type", "message" },
              { "role", "assistant" },
              { "model", engine().name() },
              { "content", OrderedJson::array() },
              { "stop_reason", nullptr },
              { "stop_sequence", nullptr },
-             { "seed", ask().job->generate.sampling.seed },
-             { "usage", { { "input_tokens", ask().job->prompt.size() }, { "output_tokens", 0 } } } };
+             { "seed", gen_request().job->generate.sampling.seed },
+             { "usage", { { "input_tokens", gen_request().job->prompt.size() }, { "output_tokens", 0 } } } };
 }
 
 OrderedJson MessagesReply::whole(const JobOutcome & outcome) {
@@ -33,7 +33,7 @@ OrderedJson MessagesReply::whole(const JobOutcome & outcome) {
     OrderedJson       body = message();
     std::string       words;
     for (const TraceStep & step : outcome.steps) {
-        words += step.t > 0 ? step_word(step) + "\n" : "";
+        words += step.t > 0 ? step_text(step) + "\n" : "";
     }
     words += done.answer.reasoning;
     if (!outcome.steps.empty() || !words.empty()) {
@@ -44,11 +44,11 @@ OrderedJson MessagesReply::whole(const JobOutcome & outcome) {
     body["stop_sequence"] = stop_sequence(done.answer);
     body["usage"]         = { { "input_tokens", done.answer.n_prompt },
                               { "output_tokens", done.answer.tokens.size() },
-                              { "cache_read_input_tokens", done.n_kept },
+                              { "cache_read_input_tokens", done.n_cached },
                               { "latent_steps", done.answer.n_steps } };
     body["timings"]       = timings_json(done);
-    if (!ask().warnings.empty()) {
-        body["warnings"] = ask().warnings;
+    if (!gen_request().warnings.empty()) {
+        body["warnings"] = gen_request().warnings;
     }
     return body;
 }
@@ -84,7 +84,7 @@ std::string MessagesReply::on(const LatentEvent & event) {
     if (event.step.t == 0) {
         return "";
     }
-    return thought(step_word(event.step) + "\n");
+    return thought(step_text(event.step) + "\n");
 }
 
 std::string MessagesReply::thought(const std::string & text) {
@@ -116,7 +116,7 @@ std::string MessagesReply::on(const DoneEvent & event) {
                  { "usage",
                    { { "input_tokens", event.answer.n_prompt },
                      { "output_tokens", event.answer.tokens.size() },
-                     { "cache_read_input_tokens", event.n_kept } } } });
+                     { "cache_read_input_tokens", event.n_cached } } } });
 }
 
 std::string MessagesReply::ended(const JobOutcome &) {

@@ -5,7 +5,7 @@
 namespace penelope {
 
 OrderedJson OpenAiReply::head(const char * object) const {
-    return { { "id", facts_.id }, { "object", object }, { "created", facts_.created }, { "model", engine().name() } };
+    return { { "id", info_.id }, { "object", object }, { "created", info_.created }, { "model", engine().name() } };
 }
 
 // offset: characters before the first of these tokens, for the older of the two forms.
@@ -36,7 +36,7 @@ OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
     OrderedJson body = head(chat() ? "chat.completion" : "text_completion");
     std::string words;
     for (const TraceStep & step : outcome.steps) {
-        words += step.t > 0 ? step_word(step) + "\n" : "";
+        words += step.t > 0 ? step_text(step) + "\n" : "";
     }
     OrderedJson choices = OrderedJson::array();
     for (const auto & [index, done] : outcome.answers) {
@@ -50,7 +50,7 @@ OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
             choice["text"] = done.answer.text;
         }
         choice["logprobs"] =
-            ask().job->generate.n_logprobs >= 0 ? logprobs_json(done.answer.logprobs, 0) : OrderedJson(nullptr);
+            gen_request().job->generate.n_logprobs >= 0 ? logprobs_json(done.answer.logprobs, 0) : OrderedJson(nullptr);
         choice["finish_reason"] = finish_reason_name(done.answer.finish_reason);
         choice["tokens"]        = done.answer.tokens;
         choices.push_back(std::move(choice));
@@ -60,15 +60,15 @@ OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
     body["usage"]        = usage_json(outcome);
     body["timings"]      = timings_json(outcome.answers.begin()->second);
     body["method"]       = first.method;
-    body["seed"]         = ask().job->generate.sampling.seed;
+    body["seed"]         = gen_request().job->generate.sampling.seed;
     if (!outcome.steps.empty()) {
         body["latent_trace"] = OrderedJson::array();
         for (const TraceStep & step : outcome.steps) {
             body["latent_trace"].push_back(trace_json(step));
         }
     }
-    if (!ask().warnings.empty()) {
-        body["warnings"] = ask().warnings;
+    if (!gen_request().warnings.empty()) {
+        body["warnings"] = gen_request().warnings;
     }
     return body;
 }
@@ -89,10 +89,10 @@ OrderedJson OpenAiReply::chunk(int index, OrderedJson delta, OrderedJson finish_
 
 std::string OpenAiReply::started() {
     std::string out;
-    for (int i = 0; chat() && i < ask().job->n_answers; i++) {
+    for (int i = 0; chat() && i < gen_request().job->n_answers; i++) {
         OrderedJson first = chunk(i, { { "role", "assistant" }, { "content", "" } }, nullptr, nullptr);
-        if (i == 0 && !ask().warnings.empty()) {
-            first["warnings"] = ask().warnings;
+        if (i == 0 && !gen_request().warnings.empty()) {
+            first["warnings"] = gen_request().warnings;
         }
         out += sse(first);
     }
@@ -102,7 +102,7 @@ std::string OpenAiReply::started() {
 std::string OpenAiReply::on(const LatentEvent & event) {
     OrderedJson delta = OrderedJson::object();
     if (event.step.t > 0 && chat()) {
-        delta["reasoning_content"] = step_word(event.step) + "\n";
+        delta["reasoning_content"] = step_text(event.step) + "\n";
     }
     OrderedJson body    = chunk(0, std::move(delta), nullptr, nullptr);
     body["latent_step"] = trace_json(event.step);
@@ -131,9 +131,9 @@ std::string OpenAiReply::on(const DoneEvent & event) {
         chunk(event.index, OrderedJson::object(), finish_reason_name(event.answer.finish_reason), nullptr);
     last["timings"] = timings_json(event);
     last["method"]  = event.answer.method;
-    last["seed"]    = ask().job->generate.sampling.seed;
+    last["seed"]    = gen_request().job->generate.sampling.seed;
     last["usage"]   = OrderedJson(nullptr);
-    if (!ask().include_usage) {
+    if (!gen_request().include_usage) {
         JobOutcome one;
         one.answers.emplace(event.index, event);
         last["usage"] = usage_json(one);
@@ -143,7 +143,7 @@ std::string OpenAiReply::on(const DoneEvent & event) {
 
 std::string OpenAiReply::ended(const JobOutcome & outcome) {
     std::string out;
-    if (ask().include_usage) {
+    if (gen_request().include_usage) {
         OrderedJson body = head(chat() ? "chat.completion.chunk" : "text_completion");
         body["choices"]  = OrderedJson::array();
         body["usage"]    = usage_json(outcome);

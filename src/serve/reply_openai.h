@@ -10,7 +10,7 @@ enum class OpenAiKind { chat, text };
 
 class OpenAiReply : public Reply {
   public:
-    OpenAiReply(ReplyFacts facts, OpenAiKind kind) : Reply(std::move(facts)), kind_(kind) {}
+    OpenAiReply(ReplyInfo facts, OpenAiKind kind) : Reply(std::move(facts)), kind_(kind) {}
 
     OrderedJson whole(const JobOutcome & outcome) override;
     std::string started() override;

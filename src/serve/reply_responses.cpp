@@ -4,17 +4,17 @@ namespace penelope {
 
 OrderedJson ResponsesReply::part(const std::string & text, const TokenLogprobs & scores) const {
     OrderedJson body = { { "type", "output_text" }, { "text", text }, { "annotations", OrderedJson::array() } };
-    if (ask().job->generate.n_logprobs >= 0) {
+    if (gen_request().job->generate.n_logprobs >= 0) {
         body["logprobs"] = logprobs_list(engine(), scores);
     }
     return body;
 }
 
 OrderedJson ResponsesReply::response(const char * status) const {
-    const GenerateOptions & g = ask().job->generate;
-    return { { "id", facts_.id },
+    const GenerateOptions & g = gen_request().job->generate;
+    return { { "id", info_.id },
              { "object", "response" },
-             { "created_at", facts_.created },
+             { "created_at", info_.created },
              { "status", status },
              { "error", nullptr },
              { "incomplete_details", nullptr },
@@ -66,7 +66,7 @@ OrderedJson ResponsesReply::whole(const JobOutcome & outcome) {
     if (!outcome.steps.empty()) {
         std::string words;
         for (const TraceStep & step : outcome.steps) {
-            words += step.t > 0 ? step_word(step) + "\n" : "";
+            words += step.t > 0 ? step_text(step) + "\n" : "";
         }
         body["output"].push_back({ { "type", "reasoning" },
                                    { "id", random_id("rs_") },
@@ -78,14 +78,14 @@ OrderedJson ResponsesReply::whole(const JobOutcome & outcome) {
     body["output"].push_back(message(&done.answer));
     const size_t n  = done.answer.tokens.size();
     body["usage"]   = { { "input_tokens", done.answer.n_prompt },
-                        { "input_tokens_details", { { "cached_tokens", done.n_kept } } },
+                        { "input_tokens_details", { { "cached_tokens", done.n_cached } } },
                         { "output_tokens", n },
                         { "output_tokens_details", { { "reasoning_tokens", done.answer.n_reasoning } } },
                         { "total_tokens", size_t(done.answer.n_prompt) + n },
                         { "latent_steps", done.answer.n_steps } };
     body["timings"] = timings_json(done);
-    if (!ask().warnings.empty()) {
-        body["warnings"] = ask().warnings;
+    if (!gen_request().warnings.empty()) {
+        body["warnings"] = gen_request().warnings;
     }
     return body;
 }
@@ -107,35 +107,35 @@ std::string ResponsesReply::started() {
 
 std::string ResponsesReply::reason(const std::string & text) {
     std::string out;
-    if (!reasons_) {
-        out      = event("response.output_item.added", { { "output_index", n_items_ }, { "item", reasoning("") } });
-        reasons_ = true;
+    if (!in_reasoning_) {
+        out = event("response.output_item.added", { { "output_index", n_items_ }, { "item", reasoning("") } });
+        in_reasoning_ = true;
     }
-    reasoned_ += text;
+    reasoning_text_ += text;
     OrderedJson delta = place(reasoning_id_);
     delta["delta"]    = text;
     return out + event("response.reasoning_text.delta", std::move(delta));
 }
 
 std::string ResponsesReply::end_reasoning() {
-    if (!reasons_) {
+    if (!in_reasoning_) {
         return "";
     }
     OrderedJson whole_text = place(reasoning_id_);
-    whole_text["text"]     = reasoned_;
+    whole_text["text"]     = reasoning_text_;
     std::string out        = event("response.reasoning_text.done", std::move(whole_text));
-    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", reasoning(reasoned_) } });
-    reasons_ = false;
+    out += event("response.output_item.done", { { "output_index", n_items_ }, { "item", reasoning(reasoning_text_) } });
+    in_reasoning_ = false;
     n_items_++;
     return out;
 }
 
 std::string ResponsesReply::open_message() {
-    if (writes_) {
+    if (in_message_) {
         return "";
     }
     std::string out = end_reasoning();
-    writes_         = true;
+    in_message_     = true;
     out += event("response.output_item.added", { { "output_index", n_items_ }, { "item", message(nullptr) } });
     OrderedJson added = place(message_id_);
     added["part"]     = part("", {});
@@ -145,7 +145,7 @@ std::string ResponsesReply::open_message() {
 std::string ResponsesReply::on(const TextEvent & text) {
     std::string out = text.reasoning.empty() ? "" : reason(text.reasoning);
     if (!text.logprobs.empty()) {
-        untold_.push_back(text.logprobs);
+        pending_logprobs_.push_back(text.logprobs);
     }
     if (text.text.empty()) {
         return out;
@@ -153,8 +153,8 @@ std::string ResponsesReply::on(const TextEvent & text) {
     out += open_message();
     OrderedJson delta = place(message_id_);
     delta["delta"]    = text.text;
-    delta["logprobs"] = logprobs_list(engine(), untold_);
-    untold_.clear();
+    delta["logprobs"] = logprobs_list(engine(), pending_logprobs_);
+    pending_logprobs_.clear();
     return out + event("response.output_text.delta", std::move(delta));
 }
 

@@ -7,7 +7,7 @@ namespace penelope {
 
 class ResponsesReply : public Reply {
   public:
-    explicit ResponsesReply(ReplyFacts facts)
+    explicit ResponsesReply(ReplyInfo facts)
         : Reply(std::move(facts)), message_id_(random_id("msg_")), reasoning_id_(random_id("rs_")) {}
 
     OrderedJson whole(const JobOutcome & outcome) override;
@@ -29,11 +29,11 @@ class ResponsesReply : public Reply {
     std::string open_message(); // if it is not open yet
 
     std::string   message_id_, reasoning_id_;
-    std::string   reasoned_;                         // so far
-    int           n_items_ = 0;                      // that are complete
-    bool          reasons_ = false, writes_ = false; // which item is open
+    std::string   reasoning_text_;                            // so far
+    int           n_items_      = 0;                          // that are complete
+    bool          in_reasoning_ = false, in_message_ = false; // which item is open
     int           n_events_ = 0;
-    TokenLogprobs untold_; // of tokens whose text has not come
+    TokenLogprobs pending_logprobs_; // of tokens whose text has not come
 };
 
 } // namespace penelope

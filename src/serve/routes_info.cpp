@@ -1,7 +1,7 @@
 // What the server is and how it fares.
 #include "arch/config.h"
-#include "latent/sidecar.h"
 #include "serve/http.h"
+#include "sidecar/sidecar.h"
 
 namespace penelope {
 

@@ -16,7 +16,7 @@ class TraceReply : public Reply {
             steps.push_back(trace_json(step));
         }
         const Answer & answer = outcome.answers.begin()->second.answer;
-        return { { "id", facts_.id },          { "object", "latent.trace" }, { "model", engine().name() },
+        return { { "id", info_.id },           { "object", "latent.trace" }, { "model", engine().name() },
                  { "method", answer.method },  { "K", answer.n_steps },      { "prompt_tokens", answer.n_prompt },
                  { "steps", std::move(steps) } };
     }
@@ -27,21 +27,22 @@ class TraceReply : public Reply {
 };
 
 void answer_trace(Service & service, const httplib::Request & request, httplib::Response & response) {
-    const Json   body = parse_body(request.body);
-    const Fields fields(body);
-    Ask          ask   = read_ask(service, fields);
-    ask.job->n_answers = 1;
-    ask.job->traces    = true;
-    ask.job->answers   = false;
-    if (service.engine().method(ask.job->generate.method).max_steps() == 0) {
+    const Json        body = parse_body(request.body);
+    const Fields      fields(body);
+    GenerationRequest gen_request = read_generation_request(service, fields);
+    gen_request.job->n_answers    = 1;
+    gen_request.job->traces       = true;
+    gen_request.job->answers      = false;
+    if (service.engine().method(gen_request.job->generate.method).max_steps() == 0) {
         throw RequestError(400, "this model has no latent steps to look at");
     }
     if (fields.has("messages")) {
-        set_chat_prompt(service, ask, read_messages(fields, "messages"));
+        set_chat_prompt(service, gen_request, read_messages(fields, "messages"));
     } else {
-        set_text_prompt(service, ask, fields.text("prompt").value_or(""));
+        set_text_prompt(service, gen_request, fields.text("prompt").value_or(""));
     }
-    serve_job(service, response, std::make_shared<TraceReply>(make_facts(service, std::move(ask), "trace-")));
+    serve_job(service, response,
+              std::make_shared<TraceReply>(make_reply_info(service, std::move(gen_request), "trace-")));
 }
 
 } // namespace

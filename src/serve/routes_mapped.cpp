@@ -9,21 +9,21 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMostStops = 16, kLongestStop = 1024;
-constexpr size_t kMostIncluded = 64, kLongestIncluded = 256;
+constexpr size_t kMaxStops = 16, kMaxStopLength = 1024;
+constexpr size_t kMaxIncluded = 64, kMaxIncludedLength = 256;
 
 void answer_responses(Service & service, const httplib::Request & request, httplib::Response & response) {
-    const Json   body = parse_body(request.body);
-    const Fields fields(body);
-    Ask          ask   = read_ask(service, fields);
-    ask.job->n_answers = 1;
-    refuse_fields(fields, { "previous_response_id", "background", "conversation" });
-    read_token_limit(ask, fields, { "max_output_tokens" });
-    read_constraint(ask, fields, request.body);
-    read_logprobs(ask, fields);
-    const std::vector<std::string> included = fields.texts("include", kMostIncluded, kLongestIncluded);
+    const Json        body = parse_body(request.body);
+    const Fields      fields(body);
+    GenerationRequest gen_request = read_generation_request(service, fields);
+    gen_request.job->n_answers    = 1;
+    reject_fields(fields, { "previous_response_id", "background", "conversation" });
+    read_token_limit(gen_request, fields, { "max_output_tokens" });
+    read_constraint(gen_request, fields, request.body);
+    read_logprobs(gen_request, fields);
+    const std::vector<std::string> included = fields.texts("include", kMaxIncluded, kMaxIncludedLength);
     if (std::find(included.begin(), included.end(), "message.output_text.logprobs") != included.end()) {
-        ask.job->generate.n_logprobs = std::max(0, ask.job->generate.n_logprobs);
+        gen_request.job->generate.n_logprobs = std::max(0, gen_request.job->generate.n_logprobs);
     }
     std::vector<ChatMessage> messages;
     if (const auto instructions = fields.nonempty_text("instructions")) {
@@ -36,8 +36,9 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
         const std::vector<ChatMessage> more = read_messages(fields, "input");
         messages.insert(messages.end(), more.begin(), more.end());
     }
-    set_chat_prompt(service, ask, messages);
-    serve_job(service, response, std::make_shared<ResponsesReply>(make_facts(service, std::move(ask), "resp_")));
+    set_chat_prompt(service, gen_request, messages);
+    serve_job(service, response,
+              std::make_shared<ResponsesReply>(make_reply_info(service, std::move(gen_request), "resp_")));
 }
 
 std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
@@ -56,23 +57,23 @@ std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
     return messages;
 }
 
-Ask read_anthropic(Service & service, const Fields & fields) {
-    Ask ask                = read_ask(service, fields);
-    ask.job->n_answers     = 1;
-    ask.job->generate.stop = fields.texts("stop_sequences", kMostStops, kLongestStop);
+GenerationRequest read_anthropic(Service & service, const Fields & fields) {
+    GenerationRequest gen_request  = read_generation_request(service, fields);
+    gen_request.job->n_answers     = 1;
+    gen_request.job->generate.stop = fields.texts("stop_sequences", kMaxStops, kMaxStopLength);
     if (const auto thinking = fields.object("thinking")) {
         if (thinking->has("budget_tokens")) {
-            ask.warnings.push_back("thinking: token budgets mean nothing to latent steps; use latent_steps");
+            gen_request.warnings.push_back("thinking: token budgets mean nothing to latent steps; use latent_steps");
         }
         if (thinking->text("type").value_or("") == "disabled" && !fields.has("latent_steps")) {
-            ask.job->generate.n_steps = 0;
+            gen_request.job->generate.n_steps = 0;
             if (service.chat && service.chat->format().thinks()) {
-                ask.thinking = Thinking::off;
+                gen_request.thinking = Thinking::off;
             }
         }
     }
-    set_chat_prompt(service, ask, anthropic_messages(fields));
-    return ask;
+    set_chat_prompt(service, gen_request, anthropic_messages(fields));
+    return gen_request;
 }
 
 void answer_messages(Service & service, const httplib::Request & request, httplib::Response & response) {
@@ -81,11 +82,12 @@ void answer_messages(Service & service, const httplib::Request & request, httpli
     if (!fields.has("max_tokens")) {
         fields.fail("max_tokens", "it is missing");
     }
-    refuse_fields(fields, { "logprobs", "top_logprobs" });
-    Ask ask = read_anthropic(service, fields);
-    read_token_limit(ask, fields, { "max_tokens" });
-    read_constraint(ask, fields, request.body);
-    serve_job(service, response, std::make_shared<MessagesReply>(make_facts(service, std::move(ask), "msg_")));
+    reject_fields(fields, { "logprobs", "top_logprobs" });
+    GenerationRequest gen_request = read_anthropic(service, fields);
+    read_token_limit(gen_request, fields, { "max_tokens" });
+    read_constraint(gen_request, fields, request.body);
+    serve_job(service, response,
+              std::make_shared<MessagesReply>(make_reply_info(service, std::move(gen_request), "msg_")));
 }
 
 void count_tokens(Service & service, const httplib::Request & request, httplib::Response & response) {

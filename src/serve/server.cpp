@@ -19,7 +19,7 @@ Server::Server(std::shared_ptr<const Engine> engine, const ServerOptions & optio
       listener_(options.listen, metrics_) {
     // The library's own limit looks at the length a body claims; the connection's at what really comes.
     listener_.set_payload_max_length(options.listen.limits.request_bytes);
-    install_guards(listener_, service_);
+    install_request_checks(listener_, service_);
     add_info_routes(listener_, service_);
     add_openai_routes(listener_, service_);
     add_mapped_routes(listener_, service_);

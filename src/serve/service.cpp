@@ -1,8 +1,8 @@
 #include "serve/service.h"
 
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
+#include "text/prompt_format.h"
 #include "text/prompt_template.h"
-#include "text/wording.h"
 
 #include <ctime>
 
@@ -11,21 +11,21 @@ namespace penelope {
 Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOptions & the_options)
     : worker(the_worker), metrics(the_metrics), options(the_options), keys(the_options.api_keys),
       start_time(int64_t(std::time(nullptr))) {
-    const Wording * wording = engine().wording();
+    const PromptFormat * prompt_format = engine().prompt_format();
     if (options.chat_template == "none") {
-        no_chat = wording ? "" : "messages: this server puts conversations through no chat template";
+        no_chat_reason = prompt_format ? "" : "messages: this server puts conversations through no chat template";
     } else if (options.chat_template != "auto") {
         ChatSettings settings;
         settings.thinking = options.thinking;
         chat.emplace(engine().tokenizer(), named_chat_template(options.chat_template, engine().tokenizer()), settings);
-    } else if (wording == nullptr || wording->prompt_template == chat_prompt_template) {
+    } else if (prompt_format == nullptr || prompt_format->prompt_template == chat_prompt_template) {
         try {
             chat.emplace(engine().tokenizer(), options.thinking);
         } catch (const Error & error) {
             if (error.kind == ErrorKind::usage) {
                 throw; // it was asked to think, or not to, and cannot
             }
-            no_chat = error.message();
+            no_chat_reason = error.message();
         }
     }
 }
@@ -34,7 +34,7 @@ std::string Service::chat_name() const {
     if (chat) {
         return options.chat_template == "auto" ? "model" : options.chat_template;
     }
-    return no_chat.empty() ? "question" : "none";
+    return no_chat_reason.empty() ? "question" : "none";
 }
 
 ChatTemplate Service::chat_for(std::optional<Thinking> thinking, const OrderedJson & variables) const {
@@ -56,7 +56,7 @@ ChatTemplate Service::chat_for(std::optional<Thinking> thinking, const OrderedJs
 
 bool Service::has_visible_steps() const {
     const SidecarConfig * sidecar = engine().sidecar();
-    return sidecar != nullptr && (options.insist || sidecar->visible_steps.value_or(false));
+    return sidecar != nullptr && (options.ignore_mismatch || sidecar->visible_steps.value_or(false));
 }
 
 std::vector<EffortRow> effort_table(const Method & method) {

@@ -10,12 +10,12 @@
 namespace penelope {
 
 struct ServiceOptions {
-    GenerateOptions          defaults;               // of requests that do not say
-    std::string              chat_template = "auto"; // of conversations: auto, none, a name or a file
-    Thinking                 thinking      = Thinking::automatic;
-    bool                     insist        = false; // visible steps of a LoRA that was not found to write them
-    bool                     seed_given    = false; // else requests that sample draw a seed of their own
-    std::chrono::seconds     time{ 600 };           // an answer may take
+    GenerateOptions          defaults;                 // of requests that do not say
+    std::string              chat_template   = "auto"; // of conversations: auto, none, a name or a file
+    Thinking                 thinking        = Thinking::automatic;
+    bool                     ignore_mismatch = false; // visible steps of a LoRA that was not found to write them
+    bool                     seed_given      = false; // else requests that sample draw a seed of their own
+    std::chrono::seconds     time{ 600 };             // an answer may take
     std::vector<std::string> api_keys;
     std::vector<std::string> origins; // other web pages that may ask; "*": all
     std::vector<std::string> hosts;   // names of this server, in addresses of requests; empty: any
@@ -35,8 +35,8 @@ struct Service {
     Metrics &                   metrics;
     ServiceOptions              options;
     ApiKeys                     keys;
-    std::optional<ChatTemplate> chat;    // none: with a sidecar every question stands alone, or the template is unknown
-    std::string                 no_chat; // why there is no template, when that is an error
+    std::optional<ChatTemplate> chat; // none: with a sidecar every question stands alone, or the template is unknown
+    std::string                 no_chat_reason;  // why there is no template, when that is an error
     int64_t                     start_time;      // seconds since 1970
     std::atomic<int>            n_replying{ 0 }; // replies on their way
 };

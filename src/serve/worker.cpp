@@ -11,8 +11,8 @@ namespace penelope {
 namespace {
 
 SessionOptions session_options(const WorkerOptions & options) {
-    SessionOptions session = options.session;
-    session.steady         = !options.loose;
+    SessionOptions session  = options.session;
+    session.batch_invariant = !options.no_batch_invariance;
     return session;
 }
 
@@ -23,13 +23,14 @@ RequestError too_late() {
 } // namespace
 
 Worker::Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
-               std::atomic<int> & n_computing, FindWork find_work)
+               std::atomic<int> & n_computing, StealWork steal_work)
     : engine_(std::move(engine)), session_(engine_, session_options(options)),
-      context_(session_.context()), facts_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
-                                            [this] { engine_->fail_not_finite(); } },
-      loose_(options.loose), reads_singly_(!loose_ && engine_->rounds_by_place()), metrics_(metrics),
-      n_computing_(n_computing), find_work_(std::move(find_work)),
-      slots_(static_cast<size_t>(session_.options().n_streams)), kept_(slots_.size()) {
+      context_(session_.context()), env_{ engine_->tokenizer(), engine_->config().n_vocab, session_.options().n_ctx,
+                                          [this] { engine_->throw_not_finite(); } },
+      no_batch_invariance_(options.no_batch_invariance),
+      prefills_one_by_one_(!no_batch_invariance_ && engine_->depends_on_batch_position()), metrics_(metrics),
+      n_computing_(n_computing), steal_work_(std::move(steal_work)),
+      slots_(static_cast<size_t>(session_.options().n_streams)), cached_prompts_(slots_.size()) {
     thread_ = std::thread([this] { loop(); });
 }
 
@@ -62,16 +63,16 @@ int Worker::load() const {
     return int(waiting_.size()) + n_busy_;
 }
 
-int Worker::holds(const Tokens & prompt) const {
+int Worker::cached_prefix(const Tokens & prompt) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     int                               most = 0;
-    for (const Tokens & kept : kept_) {
-        most = std::max(most, n_kept_of(kept, prompt));
+    for (const Tokens & cached_prompt : cached_prompts_) {
+        most = std::max(most, count_reusable(cached_prompt, prompt));
     }
     return most;
 }
 
-bool Worker::give_waiting(Worker & other) {
+bool Worker::hand_over_waiting(Worker & other) {
     Task task;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -86,8 +87,9 @@ bool Worker::give_waiting(Worker & other) {
     return true;
 }
 
-int Worker::n_kept_of(const Tokens & kept, const Tokens & prompt) const {
-    return loose_ ? n_worth_keeping(kept, prompt, options().bucket) : n_safely_kept(kept, prompt, context_.options());
+int Worker::count_reusable(const Tokens & cached_prompt, const Tokens & prompt) const {
+    return no_batch_invariance_ ? reusable_prefix(cached_prompt, prompt, options().bucket)
+                                : bitexact_prefix(cached_prompt, prompt, context_.options());
 }
 
 void Worker::close() {
@@ -114,14 +116,14 @@ void Worker::stop() {
     }
 }
 
-void Worker::find_work() {
-    while (load() < int(slots_.size()) && find_work_(*this)) {
+void Worker::steal_work() {
+    while (load() < int(slots_.size()) && steal_work_(*this)) {
     }
 }
 
 // False when the worker is to end.
 bool Worker::wait_for_work() {
-    find_work();
+    steal_work();
     std::unique_lock<std::mutex> lock(mutex_);
     if (n_busy_ == 0 && waiting_.empty()) {
         idle_.notify_all();
@@ -136,11 +138,11 @@ void Worker::loop() {
     n_computing_++;
     while (wait_for_work()) {
         context_.limit_threads(std::max(1, options().n_threads / n_computing_));
-        drop_gone();
+        drop_cancelled();
         try {
             admit();
-            read_round();
-            think_round();
+            prefill_round();
+            latent_round();
             decode_round();
         } catch (const std::exception & error) { // outside the work for some answers: the device is gone
             fail_all(to_request_error(error));
@@ -159,7 +161,7 @@ void Worker::loop() {
 }
 
 // Whether nobody waits for the answer any more, or its time is over; then it is dropped.
-bool Worker::drop_if_gone(int stream) {
+bool Worker::drop_if_cancelled(int stream) {
     const Job & job = *slot(stream).task.job;
     if (job.cancelled()) {
         metrics_.cancelled++;
@@ -173,10 +175,10 @@ bool Worker::drop_if_gone(int stream) {
     return false;
 }
 
-void Worker::drop_gone() {
+void Worker::drop_cancelled() {
     for (int i = 0; i < int(slots_.size()); i++) {
         if (slot(i).busy()) {
-            drop_if_gone(i);
+            drop_if_cancelled(i);
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -218,20 +220,20 @@ void Worker::admit() {
         }
         const auto worth = [&](int stream) {
             const Tokens & cached = slot(stream).cached;
-            return std::make_pair(n_kept_of(cached, task.job->prompt), -int(cached.size()));
+            return std::make_pair(count_reusable(cached, task.job->prompt), -int(cached.size()));
         };
         const int best = *std::max_element(idle.begin(), idle.end(), [&](int a, int b) { return worth(a) < worth(b); });
-        Slot &    taken   = slot(best);
-        const int n_worth = worth(best).first;
-        taken.task        = std::move(task);
+        Slot &    taken      = slot(best);
+        const int n_reusable = worth(best).first;
+        taken.task           = std::move(task);
         taken.prompt_ms = taken.latent_ms = 0;
         taken.thinking                    = false;
         metrics_.busy_slots++;
         {
             const std::lock_guard<std::mutex> lock(mutex_);
-            kept_[size_t(best)].clear();
+            cached_prompts_[size_t(best)].clear();
         }
-        taken.n_kept = taken.n_read = context_.cache().restore(best, n_worth);
+        taken.n_cached = taken.n_prefilled = context_.cache().restore_checkpoint(best, n_reusable);
     }
 }
 
@@ -280,13 +282,13 @@ void Worker::end(int stream, JobEvent last) {
 
 void Worker::release(int stream) {
     Slot & s = slot(stream);
-    s.growing.reset();
+    s.generation.reset();
     s.thinking = false;
     s.task     = {};
     metrics_.busy_slots--;
     const std::lock_guard<std::mutex> lock(mutex_);
     n_busy_--;
-    kept_[size_t(stream)] = s.cached;
+    cached_prompts_[size_t(stream)] = s.cached;
 }
 
 } // namespace penelope

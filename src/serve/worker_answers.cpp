@@ -8,7 +8,7 @@ namespace penelope {
 
 namespace {
 
-Answer blank_answer(const Job & job) {
+Answer initial_answer(const Job & job) {
     Answer answer;
     answer.n_prompt = int(job.prompt.size());
     answer.method   = job.generate.method;
@@ -19,21 +19,21 @@ Answer blank_answer(const Job & job) {
 } // namespace
 
 // Reports what a stream holds after the step it stands at, if somebody wants to see it.
-void Worker::look(int stream, LatentSteps & steps) {
+void Worker::report_trace(int stream, LatentSteps & steps) {
     Slot & s = slot(stream);
     if (!s.task.job->traces || s.task.index > 0) {
         return;
     }
     attempt({ stream }, &Slot::latent_ms, [&] {
-        std::vector<StateTensor> now  = steps.look(stream);
-        TraceStep                step = trace_step(context_, engine_->tokenizer(), steps.step(stream), now, s.seen);
+        std::vector<StateTensor> now = steps.read_state(stream);
+        TraceStep step = trace_step(context_, engine_->tokenizer(), steps.step(stream), now, s.previous_states);
         s.task.job->report(LatentEvent{ std::move(step) });
-        s.seen = std::move(now);
+        s.previous_states = std::move(now);
     });
 }
 
 // One step for every question that needs another, whatever step it stands at; the final pass for those that do not.
-void Worker::think_round() {
+void Worker::latent_round() {
     std::map<LatentSteps *, std::pair<Streams, Streams>> by_method; // to advance, to finish
     for (int i = 0; i < int(slots_.size()); i++) {
         if (slot(i).busy() && slot(i).thinking) {
@@ -47,7 +47,7 @@ void Worker::think_round() {
         if (!onward.empty() && attempt(onward, &Slot::latent_ms, [&, all = steps] { all->advance(onward); })) {
             metrics_.latent_steps += onward.size();
             for (int stream : onward) {
-                look(stream, *steps);
+                report_trace(stream, *steps);
             }
         }
         Streams answering;
@@ -57,30 +57,30 @@ void Worker::think_round() {
             if (s.task.job->answers) {
                 answering.push_back(stream);
             } else {
-                end(stream, DoneEvent{ s.task.index, blank_answer(*s.task.job), s.n_kept, s.latent_ms });
+                end(stream, DoneEvent{ s.task.index, initial_answer(*s.task.job), s.n_cached, s.latent_ms });
             }
         }
-        Filled filled;
+        Prefill prefilled;
         if (!answering.empty() &&
-            attempt(answering, &Slot::prompt_ms, [&, all = steps] { filled = all->finish(answering); })) {
-            begin_answers(answering, filled);
+            attempt(answering, &Slot::prompt_ms, [&, all = steps] { prefilled = all->finish(answering); })) {
+            begin_answers(answering, prefilled);
         }
     }
 }
 
-void Worker::begin_answers(const Streams & streams, const Filled & filled) {
+void Worker::begin_answers(const Streams & streams, const Prefill & prefilled) {
     for (size_t i = 0; i < streams.size(); i++) {
-        Slot &        s          = slot(streams[i]);
-        const Job &   job        = *s.task.job;
-        LatentSteps * steps      = method_of(streams[i]).steps(context_);
-        Answer        blank      = blank_answer(job);
-        blank.layer_applications = steps ? steps->layer_applications(streams[i]) : filled.layer_applications;
-        blank.timings.load_ms    = engine_->load_ms();
-        blank.timings.prompt_ms  = s.prompt_ms + s.latent_ms;
-        GenerateOptions generate = job.generate;
+        Slot &        s            = slot(streams[i]);
+        const Job &   job          = *s.task.job;
+        LatentSteps * steps        = method_of(streams[i]).steps(context_);
+        Answer        initial      = initial_answer(job);
+        initial.layer_applications = steps ? steps->layer_applications(streams[i]) : prefilled.layer_applications;
+        initial.timings.load_ms    = engine_->load_ms();
+        initial.timings.prompt_ms  = s.prompt_ms + s.latent_ms;
+        GenerateOptions generate   = job.generate;
         generate.sampling.seed += uint64_t(s.task.index); // each answer of a job draws for itself
         const bool begun = attempt({ streams[i] }, &Slot::prompt_ms, [&] {
-            s.growing = std::make_unique<GrowingAnswer>(facts_, generate, filled.n_rows[i], std::move(blank));
+            s.generation = std::make_unique<GenerationState>(env_, generate, prefilled.n_past[i], std::move(initial));
         });
         if (!begun) {
             continue;
@@ -88,11 +88,11 @@ void Worker::begin_answers(const Streams & streams, const Filled & filled) {
         s.decode_start = std::chrono::steady_clock::now();
         metrics_.prompt_us += uint64_t((s.prompt_ms + s.latent_ms) * 1000);
         metrics_.prompt_tokens += job.prompt.size();
-        metrics_.kept_tokens += uint64_t(s.n_kept);
-        if (s.growing->done()) {
+        metrics_.cached_tokens += uint64_t(s.n_cached);
+        if (s.generation->done()) {
             finish(streams[i]);
         } else {
-            take(streams[i], filled.logits[i]);
+            accept_logits(streams[i], prefilled.logits[i]);
         }
     }
 }
@@ -100,8 +100,8 @@ void Worker::begin_answers(const Streams & streams, const Filled & filled) {
 void Worker::decode_round() {
     std::vector<NextToken> next;
     for (int i = 0; i < int(slots_.size()); i++) {
-        if (slot(i).growing) {
-            next.push_back({ i, slot(i).growing->row(), slot(i).growing->last_token() });
+        if (slot(i).generation) {
+            next.push_back({ i, slot(i).generation->row(), slot(i).generation->last_token() });
         }
     }
     if (next.empty()) {
@@ -121,20 +121,20 @@ void Worker::decode_round() {
     metrics_.decode_us += uint64_t(watch.elapsed_ms() * 1000);
     metrics_.decode_calls++;
     for (size_t i = 0; i < next.size(); i++) {
-        take(next[i].stream, rows[i]);
+        accept_logits(next[i].stream, rows[i]);
     }
 }
 
-void Worker::take(int stream, const std::vector<float> & logits) {
-    if (drop_if_gone(stream)) { // by now: following a grammar takes its time, and each answer of a job has one
+void Worker::accept_logits(int stream, const std::vector<float> & logits) {
+    if (drop_if_cancelled(stream)) { // by now: following a grammar takes its time, and each answer of a job has one
         return;
     }
     Slot & s = slot(stream);
     try {
-        const std::string text = s.growing->take(logits.data());
-        TextEvent         event{ s.task.index, text, {}, s.growing->new_reasoning() };
-        if (!s.growing->answer().logprobs.empty()) {
-            event.logprobs = s.growing->answer().logprobs.back();
+        const std::string text = s.generation->accept_logits(logits.data());
+        TextEvent         event{ s.task.index, text, {}, s.generation->new_reasoning() };
+        if (!s.generation->answer().logprobs.empty()) {
+            event.logprobs = s.generation->answer().logprobs.back();
         }
         metrics_.predicted_tokens++;
         s.task.job->report(std::move(event));
@@ -142,24 +142,24 @@ void Worker::take(int stream, const std::vector<float> & logits) {
         // These logits were not finite, or the grammar took too much; the others are not concerned.
         return fail(stream, to_request_error(error));
     }
-    if (s.growing->done()) {
+    if (s.generation->done()) {
         finish(stream);
     }
 }
 
 void Worker::finish(int stream) {
     Slot &                                          s      = slot(stream);
-    Answer &                                        answer = s.growing->answer();
+    Answer &                                        answer = s.generation->answer();
     const std::chrono::duration<double, std::milli> taken  = std::chrono::steady_clock::now() - s.decode_start;
     const size_t                                    n      = answer.tokens.size();
     set_decode_time(answer, taken.count());
-    if (loose_ && engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
+    if (no_batch_invariance_ && engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
         // The last token was drawn but never computed.
         s.cached.insert(s.cached.end(), answer.tokens.begin(), answer.tokens.end() - 1);
-        context_.cache().keep(stream, int(s.cached.size()), Hold::tip);
+        context_.cache().save_checkpoint(stream, int(s.cached.size()), StateSlot::current);
     }
     metrics_.answers++;
-    end(stream, DoneEvent{ s.task.index, std::move(answer), s.n_kept, s.latent_ms });
+    end(stream, DoneEvent{ s.task.index, std::move(answer), s.n_cached, s.latent_ms });
 }
 
 } // namespace penelope

@@ -13,7 +13,7 @@ namespace {
 int worker_count(const Engine & engine, const SessionOptions & session) {
     const int64_t width = engine.config().n_embd;
     const bool    is_small =
-        !engine.split().is_split() && engine.split().is_all_cpu() && 2 * width * width < kWorthSharing;
+        !engine.split().is_split() && engine.split().is_all_cpu() && 2 * width * width < kMinParallelOps;
     const int n = session.n_threads > 0 ? session.n_threads : default_thread_count();
     return is_small ? std::min(n, session.n_streams) : 1;
 }
@@ -30,7 +30,7 @@ WorkerPool::WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions &
             WorkerOptions part     = options.worker;
             part.session.n_streams = all.n_streams / n + (i < all.n_streams % n);
             workers_.push_back(std::make_unique<Worker>(engine, part, metrics, n_computing_,
-                                                        [this](Worker & idle) { return find_work(idle); }));
+                                                        [this](Worker & idle) { return steal_work(idle); }));
         }
     } catch (...) {
         stop();
@@ -53,23 +53,23 @@ int WorkerPool::load() const {
 }
 
 // From the worker with most to do. An answer goes to a busy worker only when all are; who gets free first takes it.
-bool WorkerPool::find_work(Worker & idle) {
+bool WorkerPool::steal_work(Worker & idle) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto busiest = std::max_element(workers_.begin(), workers_.end(), [](const auto & a, const auto & b) {
         return a->load() - a->options().n_streams < b->load() - b->options().n_streams;
     });
     return busiest->get() != &idle && (*busiest)->load() > (*busiest)->options().n_streams &&
-           (*busiest)->give_waiting(idle);
+           (*busiest)->hand_over_waiting(idle);
 }
 
 // One with a free slot, among them one that holds most of a prompt, else the one with least to do.
-Worker & WorkerPool::best_for(const Job & job) {
+Worker & WorkerPool::pick_worker(const Job & job) {
     const int  n_prompt = int(job.prompt.size());
     const auto worth    = [&](const Worker & worker) {
-        const int  load   = worker.load();
-        const bool free   = load < worker.options().n_streams;
-        const int  n_held = free ? worker.holds(job.prompt) : 0;
-        return std::make_tuple(free, 2 * n_held >= n_prompt ? n_held : 0, -load);
+        const int  load            = worker.load();
+        const bool free            = load < worker.options().n_streams;
+        const int  n_cached_prefix = free ? worker.cached_prefix(job.prompt) : 0;
+        return std::make_tuple(free, 2 * n_cached_prefix >= n_prompt ? n_cached_prefix : 0, -load);
     };
     return **std::max_element(workers_.begin(), workers_.end(),
                               [&](const auto & a, const auto & b) { return worth(*a) < worth(*b); });
@@ -85,7 +85,7 @@ void WorkerPool::submit(const std::shared_ptr<Job> & job) {
                            "", "queue_full");
     }
     for (int i = 0; i < job->n_answers; i++) {
-        best_for(*job).submit(job, i);
+        pick_worker(*job).submit(job, i);
     }
 }
 

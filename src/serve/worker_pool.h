@@ -30,8 +30,8 @@ class WorkerPool {
     void stop();                                    // fails what is left, ends the threads
 
   private:
-    Worker & best_for(const Job & job);
-    bool     find_work(Worker & idle);
+    Worker & pick_worker(const Job & job);
+    bool     steal_work(Worker & idle);
     int      load() const;
 
     int                                  n_queue_;

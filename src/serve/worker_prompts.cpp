@@ -16,36 +16,36 @@ std::vector<Prompt> Worker::prompts_of(const Streams & streams) {
 }
 
 // One piece of work for every slot whose prompt is not read: a chunk of a long one, or its end.
-void Worker::read_round() {
+void Worker::prefill_round() {
     // Prompts of one method go together, but those that have a single row: alone it would meet other kernels.
     std::map<std::pair<std::string, bool>, Streams> ready;
     for (int i = 0; i < int(slots_.size()); i++) {
         const Slot & s = slot(i);
-        if (!s.busy() || s.thinking || s.growing) {
+        if (!s.busy() || s.thinking || s.generation) {
             continue;
         }
         const int n_tokens = int(s.task.job->prompt.size());
-        if (const int end = part_end(i); end < n_tokens) {
-            read_part(i, end);
+        if (const int end = next_chunk_end(i); end < n_tokens) {
+            prefill_part(i, end);
         } else {
-            ready[{ s.task.job->generate.method, n_tokens - s.n_read == 1 }].push_back(i);
+            ready[{ s.task.job->generate.method, n_tokens - s.n_prefilled == 1 }].push_back(i);
         }
     }
     for (const auto & [kind, streams] : ready) {
-        read_together(streams);
+        prefill_batch(streams);
     }
 }
 
 // More rows than these at once are not computed faster, and the first answers would wait for the last prompts.
-void Worker::read_together(const Streams & streams) {
+void Worker::prefill_batch(const Streams & streams) {
     constexpr int kEnoughRows = 128;
     Streams       group;
     int           n_rows = 0;
     for (int stream : streams) {
         group.push_back(stream);
-        n_rows += int(slot(stream).task.job->prompt.size()) - slot(stream).n_read;
-        if (n_rows >= kEnoughRows || stream == streams.back() || reads_singly_) {
-            method_of(stream).steps(context_) ? start(group) : fill(group);
+        n_rows += int(slot(stream).task.job->prompt.size()) - slot(stream).n_prefilled;
+        if (n_rows >= kEnoughRows || stream == streams.back() || prefills_one_by_one_) {
+            method_of(stream).steps(context_) ? start(group) : prefill_plain(group);
             group.clear();
             n_rows = 0;
         }
@@ -54,25 +54,27 @@ void Worker::read_together(const Streams & streams) {
 
 // Where the next piece of a prompt ends: at the end of a chunk, and where the next prompt of the conversation will
 // differ, because a recurrent state is kept there.
-int Worker::part_end(int stream) {
-    const int n_lasting = slot(stream).task.job->generate.n_lasting;
-    const int end       = chunk_end(context_, prompt_of(stream));
-    return context_.cache().is_recurrent() && n_lasting > slot(stream).n_read ? std::min(n_lasting, end) : end;
+int Worker::next_chunk_end(int stream) {
+    const int n_stable_prefix = slot(stream).task.job->generate.n_stable_prefix;
+    const int end             = chunk_end(context_, prompt_of(stream));
+    return context_.cache().is_recurrent() && n_stable_prefix > slot(stream).n_prefilled
+               ? std::min(n_stable_prefix, end)
+               : end;
 }
 
-void Worker::read_part(int stream, int end) {
+void Worker::prefill_part(int stream, int end) {
     Slot &       s = slot(stream);
     const Tokens part(s.task.job->prompt.begin(), s.task.job->prompt.begin() + end);
     s.cached.clear();
     const bool good = attempt({ stream }, &Slot::prompt_ms, [&] {
         int applications = 0;
-        prefill_chunk(context_, { part, stream, s.n_read }, applications);
+        prefill_chunk(context_, { part, stream, s.n_prefilled }, applications);
     });
     if (good) {
-        s.n_read = end;
-        s.cached = part;
-        if (end == s.task.job->generate.n_lasting) {
-            context_.cache().keep(stream, end, Hold::tip);
+        s.n_prefilled = end;
+        s.cached      = part;
+        if (end == s.task.job->generate.n_stable_prefix) {
+            context_.cache().save_checkpoint(stream, end, StateSlot::current);
         }
     }
 }
@@ -86,22 +88,22 @@ void Worker::start(const Streams & streams) {
         Slot & s   = slot(stream);
         s.thinking = true;
         s.cached   = s.task.job->prompt;
-        context_.cache().keep(stream, int(s.cached.size()), Hold::anchor);
-        s.seen.clear();
-        look(stream, steps);
+        context_.cache().save_checkpoint(stream, int(s.cached.size()), StateSlot::prompt_end);
+        s.previous_states.clear();
+        report_trace(stream, steps);
     }
 }
 
 // For methods without latent steps.
-void Worker::fill(const Streams & streams) {
-    Filled filled;
+void Worker::prefill_plain(const Streams & streams) {
+    Prefill prefilled;
     if (attempt(streams, &Slot::prompt_ms,
-                [&] { filled = method_of(streams[0]).fill(context_, prompts_of(streams), 0); })) {
+                [&] { prefilled = method_of(streams[0]).prefill(context_, prompts_of(streams), 0); })) {
         for (int stream : streams) {
             slot(stream).cached = slot(stream).task.job->prompt;
-            context_.cache().keep(stream, int(slot(stream).cached.size()), Hold::tip);
+            context_.cache().save_checkpoint(stream, int(slot(stream).cached.size()), StateSlot::current);
         }
-        begin_answers(streams, filled);
+        begin_answers(streams, prefilled);
     }
 }
 

@@ -26,16 +26,16 @@ bool is_word(char c) {
 }
 
 // What may stand around a choice without being part of it: "(B).", "**B**", but "C#" and "C++" are themselves.
-bool is_around(char c) {
+bool is_delimiter(char c) {
     return std::isspace(static_cast<unsigned char>(c)) != 0 ||
            std::string_view("()[]{}\"'`*_.,:;!?").find(c) != std::string_view::npos;
 }
 
 // Folded, without what stands around it.
-std::string choice_form(const std::string & text) {
+std::string canonical_choice(const std::string & text) {
     const std::string folded = fold_case(text);
-    const auto        first  = std::find_if_not(folded.begin(), folded.end(), is_around);
-    const auto        last   = std::find_if_not(folded.rbegin(), folded.rend(), is_around).base();
+    const auto        first  = std::find_if_not(folded.begin(), folded.end(), is_delimiter);
+    const auto        last   = std::find_if_not(folded.rbegin(), folded.rend(), is_delimiter).base();
     return first < last ? std::string(first, last) : trim(folded); // "?" is an answer too
 }
 
@@ -150,7 +150,7 @@ AnswerReader::AnswerReader(const Task & task, std::string answer_prefix, Match m
     if (task_ == &generic_task() && match_ == Match::choice) {
         std::set<std::string> known;
         for (const Example & example : examples) {
-            known.insert(choice_form(example.answer));
+            known.insert(canonical_choice(example.answer));
         }
         choices_.assign(known.begin(), known.end());
         std::stable_sort(choices_.begin(), choices_.end(),
@@ -158,7 +158,7 @@ AnswerReader::AnswerReader(const Task & task, std::string answer_prefix, Match m
     }
 }
 
-std::string AnswerReader::to_form(const std::string & answer) const {
+std::string AnswerReader::canonicalize(const std::string & answer) const {
     if (task_ != &generic_task()) {
         return task_->extract(answer);
     }
@@ -168,10 +168,10 @@ std::string AnswerReader::to_form(const std::string & answer) const {
     if (match_ == Match::exact) {
         return trim(normalize_unicode(answer));
     }
-    const std::string form = choice_form(answer);
+    const std::string form = canonical_choice(answer);
     for (const std::string & choice : choices_) {
         const bool ends_there =
-            form.size() == choice.size() || (form.size() > choice.size() && is_around(form[choice.size()]));
+            form.size() == choice.size() || (form.size() > choice.size() && is_delimiter(form[choice.size()]));
         if (ends_there && form.compare(0, choice.size(), choice) == 0) {
             return choice;
         }
@@ -180,11 +180,11 @@ std::string AnswerReader::to_form(const std::string & answer) const {
 }
 
 std::string AnswerReader::read(const std::string & text) const {
-    return to_form(after_prefix(text, prefix_));
+    return canonicalize(after_prefix(text, prefix_));
 }
 
 std::string AnswerReader::gold(const Example & example) const {
-    return to_form(example.answer);
+    return canonicalize(example.answer);
 }
 
 bool AnswerReader::is_correct(const std::string & text, const Example & example) const {

@@ -30,7 +30,7 @@ class AnswerReader {
     bool        is_correct(const std::string & text, const Example & example) const;
 
   private:
-    std::string to_form(const std::string & answer) const;
+    std::string canonicalize(const std::string & answer) const;
 
     const Task *             task_;
     std::string              prefix_; // without spaces at its end

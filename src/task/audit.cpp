@@ -24,12 +24,12 @@ struct ShorterFirst {
 };
 
 // Where an example stands, counted from 1 as an editor does.
-struct Place {
+struct ExampleLocation {
     const std::string * file;
     size_t              number;
 };
 
-std::string to_text(const Place & place) {
+std::string to_text(const ExampleLocation & place) {
     return *place.file + " example " + std::to_string(place.number);
 }
 
@@ -58,8 +58,9 @@ class Findings {
 };
 
 // Notes an example under a key that no other may have.
-void check_unique(std::unordered_map<std::string, Place> & seen, const std::string & key, const Place & place,
-                  const char * key_name, const std::string & shown, Findings & findings) {
+void check_unique(std::unordered_map<std::string, ExampleLocation> & seen, const std::string & key,
+                  const ExampleLocation & place, const char * key_name, const std::string & shown,
+                  Findings & findings) {
     const auto [earlier, is_new] = seen.emplace(key, place);
     if (!is_new) {
         const std::string here  = to_text(place);
@@ -139,19 +140,19 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
     if (task == nullptr) {
         task = recognize_all(files);
     }
-    std::unordered_map<std::string, Place> ids;
-    std::unordered_map<std::string, Place> questions;
-    Findings                               repeated_ids("repeated ids");
-    Findings                               repeated_questions("repeated questions");
-    Findings                               unreadable_answers("answers the task's extractor cannot produce");
-    OrderedJson                            file_list = OrderedJson::array();
-    size_t                                 n_total   = 0;
+    std::unordered_map<std::string, ExampleLocation> ids;
+    std::unordered_map<std::string, ExampleLocation> questions;
+    Findings                                         repeated_ids("repeated ids");
+    Findings                                         repeated_questions("repeated questions");
+    Findings                                         unreadable_answers("answers the task's extractor cannot produce");
+    OrderedJson                                      file_list = OrderedJson::array();
+    size_t                                           n_total   = 0;
     for (const NamedExamples & file : files) {
         Sha256 all_questions;
         size_t number = 0;
         for (const Example & example : file.examples) {
-            const Place       place = { &file.name, ++number };
-            const std::string normalized =
+            const ExampleLocation place = { &file.name, ++number };
+            const std::string     normalized =
                 task != nullptr ? task->normalize(example.question) : normalize_text(example.question);
             const std::string hash = sha256_hex(normalized);
             all_questions.add(hash);

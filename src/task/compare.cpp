@@ -102,25 +102,27 @@ std::string most_frequent_answer(const std::vector<Prediction> & predictions) {
 
 } // namespace
 
-std::optional<PairedDifference> difference_to_guess(const Evaluation & run, const Task & task) {
+std::optional<PairedDifference> difference_to_chance(const Evaluation & run, const Task & task) {
     const Score * chosen = find_chosen_score(run);
-    if (!chosen || (!task.guess && &task != &generic_task())) {
+    if (!chosen || (!task.baseline_answer && &task != &generic_task())) {
         return std::nullopt;
     }
     const std::string    frequent = most_frequent_answer(run.predictions);
-    std::vector<Outcome> guessed, answered;
+    std::vector<Outcome> baseline_outcomes, answered;
     for (const Prediction & p : run.predictions) {
         if (p.n_steps == chosen->n_steps) {
-            guessed.push_back({ p.id, p.question,
-                                (task.guess ? task.guess(p.question) == p.answer : frequent == p.gold) ? 1.0 : 0.0 });
+            baseline_outcomes.push_back(
+                { p.id, p.question,
+                  (task.baseline_answer ? task.baseline_answer(p.question) == p.answer : frequent == p.gold) ? 1.0
+                                                                                                             : 0.0 });
             answered.push_back({ p.id, p.question, p.correct ? 1.0 : 0.0 });
         }
     }
-    return paired_bootstrap(guessed, answered);
+    return paired_bootstrap(baseline_outcomes, answered);
 }
 
-Spread spread(const std::vector<double> & values) {
-    Spread result;
+MeanStd mean_std(const std::vector<double> & values) {
+    MeanStd result;
     for (double value : values) {
         result.mean += value / double(values.size());
     }

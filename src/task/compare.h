@@ -37,12 +37,12 @@ PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vec
 
 // The predictions of a run at its chosen_score() against the guess of their task; nullopt where the task has none or no K was
 // chosen.
-std::optional<PairedDifference> difference_to_guess(const Evaluation & run, const Task & task);
+std::optional<PairedDifference> difference_to_chance(const Evaluation & run, const Task & task);
 
-struct Spread {
+struct MeanStd {
     double mean = 0;
     double sd   = 0; // of the sample; 0 for fewer than two
 };
-Spread spread(const std::vector<double> & values);
+MeanStd mean_std(const std::vector<double> & values);
 
 } // namespace penelope

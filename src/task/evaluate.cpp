@@ -5,8 +5,8 @@
 #include "method/method.h"
 #include "task/example_format.h"
 #include "task/example_prompt.h"
+#include "text/prompt_format.h"
 #include "text/tokenizer.h"
-#include "text/wording.h"
 
 #include <algorithm>
 #include <numeric>
@@ -48,8 +48,8 @@ Prediction predict(const AnswerReader & reader, const Example & example, int n_s
     Prediction p;
     p.id                 = example.id;
     p.n_steps            = n_steps;
-    p.n_taken            = answer.n_steps;
-    p.settled            = answer.settled;
+    p.n_steps_taken      = answer.n_steps;
+    p.step_cosine        = answer.step_cosine;
     p.depth              = depth_of(reader.task(), example);
     p.question           = example.question;
     p.text               = answer.text;
@@ -65,7 +65,8 @@ Prediction predict(const AnswerReader & reader, const Example & example, int n_s
 }
 
 // The longest question comes last: what does not fit is refused before the others are asked.
-void check_room(const Method & method, Session & session, const Tokens & longest, int n_steps, const std::string & id) {
+void check_fits_context(const Method & method, Session & session, const Tokens & longest, int n_steps,
+                        const std::string & id) {
     try {
         check_request(method, session.context(), { longest }, n_steps);
     } catch (const Error & error) {
@@ -74,7 +75,7 @@ void check_room(const Method & method, Session & session, const Tokens & longest
 }
 
 // Questions of every length, spread over the list that is sorted by it.
-std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
+std::vector<size_t> choose_latency_samples(const std::vector<size_t> & order, size_t n) {
     n = std::min(n, order.size());
     std::vector<size_t> chosen;
     for (size_t i = 0; i < n; i++) {
@@ -84,7 +85,7 @@ std::vector<size_t> choose_timed(const std::vector<size_t> & order, size_t n) {
 }
 
 // Answers that count as the same are the same to a guess.
-std::vector<Example> in_one_form(const AnswerReader & reader, std::vector<Example> examples) {
+std::vector<Example> canonical_answers(const AnswerReader & reader, std::vector<Example> examples) {
     if (&reader.task() != &generic_task()) {
         return examples; // written by the task itself
     }
@@ -95,17 +96,17 @@ std::vector<Example> in_one_form(const AnswerReader & reader, std::vector<Exampl
 }
 
 // The questions of one evaluation on their way through a session.
-class Asking {
+class Evaluator {
   public:
-    Asking(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
-           const EvaluateOptions & options, const EvaluateEvents & events);
+    Evaluator(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
+              const EvaluateOptions & options, const EvaluateEvents & events);
 
     Evaluation run();
 
   private:
-    bool ask(size_t start, size_t n);
-    bool time(size_t which, bool is_kept);
-    bool all();
+    bool answer_batch(size_t start, size_t n);
+    bool measure_latency(size_t which, bool is_recorded);
+    bool run_all();
 
     Session &                    session_;
     const AnswerReader &         reader_;
@@ -114,7 +115,7 @@ class Asking {
     const Method &               method_;
     const std::vector<int>       steps_;
     const bool                   is_auto_;
-    const size_t                 n_batch_, n_timed_;
+    const size_t                 n_batch_, n_latency_samples_;
     GenerateOptions              generate_;
     std::vector<Tokens>          prompts_;
     std::vector<size_t>          order_; // of the questions, by their length
@@ -122,14 +123,14 @@ class Asking {
     std::vector<std::vector<Prediction>> by_example_; // in each, one per K
 };
 
-Asking::Asking(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
-               const EvaluateOptions & options, const EvaluateEvents & events)
+Evaluator::Evaluator(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
+                     const EvaluateOptions & options, const EvaluateEvents & events)
     : session_(session), reader_(reader), examples_(examples), events_(events),
       method_(session.engine().method(options.method)),
       steps_(options.steps.empty() ? std::vector<int>{ method_.default_steps() } : options.steps),
       is_auto_(steps_.back() == kAutoSteps),
       n_batch_(size_t(std::max(1, std::min(options.n_batch, session.options().n_streams)))),
-      n_timed_(size_t(options.n_timed)), order_(examples.size()), by_example_(examples.size()) {
+      n_latency_samples_(size_t(options.n_latency_samples)), order_(examples.size()), by_example_(examples.size()) {
     if (!is_auto_) {
         check_steps(method_, steps_.back());
     }
@@ -137,22 +138,23 @@ Asking::Asking(Session & session, const AnswerReader & reader, const std::vector
     generate_.method    = method_.name();
     generate_.n_predict = options.n_predict >= 0 ? options.n_predict : visible ? kTraceTokens : kAnswerTokens;
 
-    const Wording *      wording = session.engine().wording();
-    const ExamplePrompts asked(session.engine().tokenizer(),
-                               wording ? wording->prompt_template : format_of(examples.front().kind).prompt_template);
+    const PromptFormat * prompt_format = session.engine().prompt_format();
+    const ExamplePrompts example_prompts(session.engine().tokenizer(),
+                                         prompt_format ? prompt_format->prompt_template
+                                                       : format_of(examples.front().kind).prompt_template);
     for (const Example & example : examples) {
-        prompts_.push_back(asked.tokens(example));
+        prompts_.push_back(example_prompts.tokens(example));
     }
     // Neighbours in length share a graph shape more often and waste less on waiting for the longest answer.
     std::iota(order_.begin(), order_.end(), size_t(0));
     std::stable_sort(order_.begin(), order_.end(),
                      [&](size_t a, size_t b) { return prompts_[a].size() < prompts_[b].size(); });
-    check_room(method_, session, prompts_[order_.back()], is_auto_ ? method_.max_steps() : steps_.back(),
-               examples[order_.back()].id);
+    check_fits_context(method_, session, prompts_[order_.back()], is_auto_ ? method_.max_steps() : steps_.back(),
+                       examples[order_.back()].id);
 }
 
 // Answers n questions side by side, at every K. False: they were cut off.
-bool Asking::ask(size_t start, size_t n) {
+bool Evaluator::answer_batch(size_t start, size_t n) {
     std::vector<Tokens> batch;
     for (size_t i = 0; i < n; i++) {
         batch.push_back(prompts_[order_[start + i]]);
@@ -184,7 +186,7 @@ bool Asking::ask(size_t start, size_t n) {
 }
 
 // Answers a question alone. Depths take turns, so that a machine that slows down does so for all of them.
-bool Asking::time(size_t which, bool is_kept) {
+bool Evaluator::measure_latency(size_t which, bool is_recorded) {
     for (size_t k = 0; k < steps_.size(); k++) {
         generate_.n_steps = steps_[k];
         session_.clear(); // a cached prompt would cost nothing
@@ -192,7 +194,7 @@ bool Asking::time(size_t which, bool is_kept) {
         if (answer.finish_reason == FinishReason::cancelled) {
             return false;
         }
-        if (is_kept) {
+        if (is_recorded) {
             by_example_[which][k].latency_ms = answer.timings.prompt_ms + answer.timings.decode_ms;
         }
     }
@@ -200,29 +202,30 @@ bool Asking::time(size_t which, bool is_kept) {
 }
 
 // False: it was ended before everything was done.
-bool Asking::all() {
-    const std::vector<size_t> timed  = choose_timed(order_, n_timed_);
+bool Evaluator::run_all() {
+    const std::vector<size_t> timed  = choose_latency_samples(order_, n_latency_samples_);
     const double              n_work = double(order_.size() + timed.size());
     for (size_t start = 0; start < order_.size(); start += n_batch_) {
         const size_t n = std::min(n_batch_, order_.size() - start);
-        if (!ask(start, n) || !events_.progress(double(start + n) / n_work)) {
+        if (!answer_batch(start, n) || !events_.progress(double(start + n) / n_work)) {
             return false;
         }
     }
     for (size_t i = 0; i < timed.size() + (timed.empty() ? 0 : kWarmUps); i++) {
         const bool   warm = i >= kWarmUps;
         const size_t done = order_.size() + (warm ? i - kWarmUps + 1 : 0);
-        if (!time(timed[warm ? i - kWarmUps : i % timed.size()], warm) || !events_.progress(double(done) / n_work)) {
+        if (!measure_latency(timed[warm ? i - kWarmUps : i % timed.size()], warm) ||
+            !events_.progress(double(done) / n_work)) {
             return false;
         }
     }
     return true;
 }
 
-Evaluation Asking::run() {
+Evaluation Evaluator::run() {
     Evaluation result;
     try {
-        result.interrupted = !all();
+        result.interrupted = !run_all();
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
@@ -236,7 +239,7 @@ Evaluation Asking::run() {
     for (size_t i = 0; i < examples_.size(); i++) {
         std::vector<Prediction> & predictions = by_example_[i];
         if (predictions.empty()) {
-            result.n_left++;
+            result.n_unanswered++;
             continue;
         }
         answered.push_back(examples_[i]);
@@ -244,7 +247,7 @@ Evaluation Asking::run() {
     }
     result.scores = score(result.predictions);
     if (!answered.empty()) {
-        result.chance = reader_.task().chance(in_one_form(reader_, std::move(answered)));
+        result.chance = reader_.task().chance(canonical_answers(reader_, std::move(answered)));
     }
     return result;
 }
@@ -254,7 +257,7 @@ Evaluation Asking::run() {
 Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateEvents & events) {
     check_answers(reader, examples);
-    return Asking(session, reader, examples, options, events).run();
+    return Evaluator(session, reader, examples, options, events).run();
 }
 
 } // namespace penelope

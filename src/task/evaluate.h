@@ -15,11 +15,11 @@
 namespace penelope {
 
 struct EvaluateOptions {
-    std::string      method;         // see Engine::method
-    std::vector<int> steps;          // ascending; empty: the file's own K
-    int              n_predict = -1; // -1: 32, and 256 for a visible trace
-    int              n_batch   = 8;  // questions side by side, at most the session's streams
-    int              n_timed   = 16; // questions answered once more, alone, for the latency; 0: none
+    std::string      method;                 // see Engine::method
+    std::vector<int> steps;                  // ascending; empty: the file's own K
+    int              n_predict         = -1; // -1: 32, and 256 for a visible trace
+    int              n_batch           = 8;  // questions side by side, at most the session's streams
+    int              n_latency_samples = 16; // questions answered once more, alone, for the latency; 0: none
 };
 
 struct EvaluateEvents {
@@ -29,7 +29,7 @@ struct EvaluateEvents {
     std::function<void(const Evaluation & batch)> answered = [](const Evaluation &) {};
 };
 
-// An evaluation that was ended early holds what was answered until then, see Evaluation::n_left and ::interrupted.
+// An evaluation that was ended early holds what was answered until then, see Evaluation::n_unanswered and ::interrupted.
 // Throws Error: usage for no examples and for a K the method cannot take, format for a gold answer that no text can
 // be read as.
 Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,

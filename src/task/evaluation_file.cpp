@@ -37,10 +37,10 @@ OrderedJson score_json(const Score & s) {
         by_depth.push_back({ { "depth", d.depth }, { "n", d.n }, { "em", d.em } });
     }
     return { { "K", steps_json(s.n_steps) },
-             { "steps", s.n_taken },
+             { "steps", s.n_steps_taken },
              { "em", s.em },
              { "parsed", s.parsed },
-             { "cut", s.cut },
+             { "truncated", s.truncated },
              { "n", s.n },
              { "output_tokens", s.output_tokens },
              { "latency_ms", number_or_null(s.latency_ms) },
@@ -52,10 +52,10 @@ OrderedJson score_json(const Score & s) {
 Score read_score(const Json & row, const std::string & where) {
     Score s;
     s.n_steps            = read_steps(row, where);
-    s.n_taken            = json_find<double>(row, "steps", where).value_or(double(s.n_steps));
+    s.n_steps_taken      = json_find<double>(row, "steps", where).value_or(double(s.n_steps));
     s.em                 = json_get<double>(row, "em", where);
     s.parsed             = json_get<double>(row, "parsed", where);
-    s.cut                = json_find<double>(row, "cut", where).value_or(0.0);
+    s.truncated          = json_find<double>(row, "truncated", where).value_or(0.0);
     s.n                  = size_t(json_get<int64_t>(row, "n", where));
     s.output_tokens      = json_get<double>(row, "output_tokens", where);
     s.latency_ms         = json_find<double>(row, "latency_ms", where).value_or(NAN);
@@ -90,7 +90,7 @@ Prediction read_prediction(const Json & row, const std::string & where) {
     Prediction p;
     p.id                 = json_get<std::string>(row, "id", where);
     p.n_steps            = read_steps(row, where);
-    p.n_taken            = int(json_find<int64_t>(row, "steps", where).value_or(p.n_steps));
+    p.n_steps_taken      = int(json_find<int64_t>(row, "steps", where).value_or(p.n_steps));
     p.depth              = int(json_find<int64_t>(row, "depth", where).value_or(-1));
     p.correct            = json_get<bool>(row, "correct", where);
     p.parsed             = json_get<bool>(row, "parsed", where);
@@ -150,7 +150,7 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
                                         { "task", evaluation.task },
                                         { "method", evaluation.method },
                                         { "K", steps_json(p.n_steps) },
-                                        { "steps", p.n_taken },
+                                        { "steps", p.n_steps_taken },
                                         { "default_K", evaluation.default_steps },
                                         { "correct", p.correct },
                                         { "parsed", p.parsed },

@@ -1,9 +1,9 @@
 #include "task/example.h"
 
-#include "base/csv.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json.h"
+#include "task/csv.h"
 #include "task/example_format.h"
 #include "task/question.h"
 
@@ -53,19 +53,19 @@ Example to_example(const Json & object, const std::string & stem, size_t index, 
 }
 
 // An example and the place it comes from, for messages.
-struct Placed {
+struct LocatedExample {
     Example     example;
     std::string where;
 };
 
-std::vector<Placed> parse_array(const std::string & text, const std::string & name, const std::string & stem) {
+std::vector<LocatedExample> parse_array(const std::string & text, const std::string & name, const std::string & stem) {
     Json array;
     try {
         array = parse_json(text, name, array_limits);
     } catch (const Error & error) {
         throw Error(error.kind, error.message(), example_hint());
     }
-    std::vector<Placed> examples;
+    std::vector<LocatedExample> examples;
     for (const Json & object : array) {
         const std::string where = name + " item " + std::to_string(examples.size() + 1);
         examples.push_back({ to_example(object, stem, examples.size(), where), where });
@@ -73,9 +73,9 @@ std::vector<Placed> parse_array(const std::string & text, const std::string & na
     return examples;
 }
 
-std::vector<Placed> parse_lines(const std::string & text, const std::string & name, const std::string & stem) {
-    std::vector<Placed> examples;
-    size_t              n_lines = 0;
+std::vector<LocatedExample> parse_lines(const std::string & text, const std::string & name, const std::string & stem) {
+    std::vector<LocatedExample> examples;
+    size_t                      n_lines = 0;
     for (size_t start = 0; start < text.size();) {
         const size_t      end  = std::min(text.find('\n', start), text.size());
         const std::string line = trim(text.substr(start, end - start));
@@ -92,10 +92,10 @@ std::vector<Placed> parse_lines(const std::string & text, const std::string & na
 }
 
 // The first row names the columns; steps, and their results, stand on lines of their own in a cell.
-std::vector<Placed> parse_table(const std::string & text, const std::string & name, const std::string & stem) {
-    std::vector<CsvRow> rows = parse_csv(text, name);
-    const CsvRow        head = rows.front();
-    std::vector<Placed> examples;
+std::vector<LocatedExample> parse_table(const std::string & text, const std::string & name, const std::string & stem) {
+    std::vector<CsvRow>         rows = parse_csv(text, name);
+    const CsvRow                head = rows.front();
+    std::vector<LocatedExample> examples;
     for (size_t r = 1; r < rows.size(); r++) {
         const std::string where = name + " line " + std::to_string(rows[r].line);
         if (rows[r].cells.size() > head.cells.size()) {
@@ -129,8 +129,8 @@ bool is_table(const std::string & text) {
     return false;
 }
 
-void check_one_kind(const std::vector<Placed> & placed) {
-    for (const Placed & item : placed) {
+void check_one_kind(const std::vector<LocatedExample> & placed) {
+    for (const LocatedExample & item : placed) {
         if (item.example.kind != placed.front().example.kind) {
             throw bad_example(item.where, std::string("is of the shape ") + format_of(item.example.kind).name +
                                               ", the first one of the file is " +
@@ -169,17 +169,17 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
     if (first == std::string::npos) {
         throw bad_example(name, "the file is empty");
     }
-    std::vector<Placed> placed = text[first] == '[' ? parse_array(text, name, stem)
-                                 : text[first] != '{' && is_table(text.substr(begin))
-                                     ? parse_table(text.substr(begin), name, stem)
-                                     : parse_lines(text.substr(begin), name, stem);
+    std::vector<LocatedExample> placed = text[first] == '[' ? parse_array(text, name, stem)
+                                         : text[first] != '{' && is_table(text.substr(begin))
+                                             ? parse_table(text.substr(begin), name, stem)
+                                             : parse_lines(text.substr(begin), name, stem);
     if (placed.empty()) {
         throw bad_example(name, text[first] == '[' ? "there are no examples in the array" : "there are no examples");
     }
     check_one_kind(placed);
     if (ids == IdCheck::unique) {
-        std::unordered_map<std::string, const Placed *> by_id;
-        for (const Placed & item : placed) {
+        std::unordered_map<std::string, const LocatedExample *> by_id;
+        for (const LocatedExample & item : placed) {
             const auto [earlier, is_new] = by_id.emplace(item.example.id, &item);
             if (!is_new) {
                 throw Error(ErrorKind::format,
@@ -191,7 +191,7 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
     }
     std::vector<Example> examples;
     examples.reserve(placed.size());
-    for (Placed & item : placed) {
+    for (LocatedExample & item : placed) {
         examples.push_back(std::move(item.example));
     }
     return examples;

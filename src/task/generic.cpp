@@ -1,6 +1,6 @@
 #include "task/generic.h"
 
-#include "task/guess.h"
+#include "task/baseline.h"
 #include "task/question.h"
 #include "text/normalize.h"
 
@@ -13,14 +13,14 @@ std::string extract_all(const std::string & text) {
 }
 
 std::vector<ChanceLevel> generic_chance(const std::vector<Example> & examples) {
-    return { { "the most frequent answer", majority_share(examples) } };
+    return { { "the most frequent answer", majority_accuracy(examples) } };
 }
 
 Facets generic_facets(const Example & example) {
     return { { "steps", std::to_string(example.steps.size()) } };
 }
 
-std::string as_in_a_line(const std::string & result) {
+std::string with_leading_space(const std::string & result) {
     const std::string text = trim(result);
     return text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) ? text : " " + text;
 }
@@ -30,10 +30,10 @@ std::vector<std::string> generic_results(const Example & example) {
     for (const std::string & step : example.steps) {
         const std::string line  = trim(step.substr(0, step.find_last_not_of(" \t\r\n.,;:!?") + 1));
         const size_t      equal = line.rfind('=');
-        results.push_back(as_in_a_line(line.substr((equal != std::string::npos ? equal : line.rfind(' ')) + 1)));
+        results.push_back(with_leading_space(line.substr((equal != std::string::npos ? equal : line.rfind(' ')) + 1)));
     }
     if (!results.empty()) {
-        results.push_back(as_in_a_line(example.answer));
+        results.push_back(with_leading_space(example.answer));
     }
     return results;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> generic_results(const Example & example) {
 std::string generic_start(const Example & example) {
     const std::string line = example.steps.empty() ? "" : trim(example.steps.front());
     const std::string word = line.substr(0, line.find_first_of(" \t"));
-    return as_in_a_line(word.substr(0, word.find_last_not_of(".,;:!?") + 1));
+    return with_leading_space(word.substr(0, word.find_last_not_of(".,;:!?") + 1));
 }
 
 } // namespace penelope

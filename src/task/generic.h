@@ -14,7 +14,7 @@ std::vector<ChanceLevel> generic_chance(const std::vector<Example> & examples);
 Facets generic_facets(const Example & example); // the number of steps
 
 // A result as it stands within a line: a word with the space before it, a number without, as vocabularies cut them.
-std::string as_in_a_line(const std::string & result);
+std::string with_leading_space(const std::string & result);
 
 // Of each step what follows its last `=`, else its last word, without the punctuation at the end; then the answer.
 std::vector<std::string> generic_results(const Example & example);

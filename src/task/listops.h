@@ -30,9 +30,9 @@ constexpr std::array<const char *, 4> listops_operators = { "MAX", "MIN", "MED",
 int apply_listops(size_t op, std::vector<int> values);
 
 // Answering without nested reasoning, see listops_surface.cpp: from the outermost operator and the digits that stand
-// directly in it, which is listops_guess(), from the outermost operator alone, with one constant digit.
+// directly in it, which is listops_baseline_answer(), from the outermost operator alone, with one constant digit.
 std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples);
-std::string              listops_guess(const std::string & question); // empty: nothing to guess from
+std::string              listops_baseline_answer(const std::string & question); // empty: nothing to guess from
 bool                     is_listops_question(const std::string & question);
 Facets                   listops_facets(const Example & example);
 std::vector<std::string> listops_results(const Example & example); // what follows `=` in each step, then the answer

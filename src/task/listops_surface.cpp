@@ -1,7 +1,7 @@
 // What can be said about a ListOps question from its surface: the outermost operator, the digits that stand directly in it,
 // how deep the brackets go; and how far a guess gets that looks no further.
 // Input: questions as text, in our spelling or that of the original ListOps (`[MAX 2 9 [MIN 4 7 ] 0 ]`).
-#include "task/guess.h"
+#include "task/baseline.h"
 #include "task/listops.h"
 #include "task/question.h"
 
@@ -56,7 +56,7 @@ std::string operator_name(const Example & example) {
 }
 
 // A few digits in place of any number of them: every operator gives the same with them and n_hidden more.
-std::vector<int> few_alike(const Surface & surface, int n_hidden) {
+std::vector<int> equivalent_digits(const Surface & surface, int n_hidden) {
     const std::vector<int> & digits = surface.digits;
     if (digits.empty()) {
         return {};
@@ -78,7 +78,7 @@ std::vector<int> few_alike(const Surface & surface, int n_hidden) {
 int likeliest_value(const Surface & surface) {
     std::array<int, 10> counts   = {};
     const int           n_hidden = std::min(surface.n_hidden, max_hidden);
-    std::vector<int>    values   = few_alike(surface, n_hidden);
+    std::vector<int>    values   = equivalent_digits(surface, n_hidden);
     const size_t        n_shown  = values.size();
     int                 n_cases  = 1;
     for (int i = 0; i < n_hidden; ++i) {
@@ -96,25 +96,26 @@ int likeliest_value(const Surface & surface) {
     return static_cast<int>(std::max_element(counts.begin(), counts.end()) - counts.begin());
 }
 
-double surface_guess_share(const std::vector<Example> & examples) {
+double surface_baseline_accuracy(const std::vector<Example> & examples) {
     const auto n_correct = std::count_if(examples.begin(), examples.end(), [](const Example & example) {
-        return listops_guess(example.question) == example.answer;
+        return listops_baseline_answer(example.question) == example.answer;
     });
     return static_cast<double>(n_correct) / static_cast<double>(examples.size());
 }
 
 } // namespace
 
-std::string listops_guess(const std::string & question) {
+std::string listops_baseline_answer(const std::string & question) {
     const Surface surface = read_surface(question);
     const bool    known   = surface.op != no_operator && (!surface.digits.empty() || surface.n_hidden > 0);
     return known ? std::to_string(likeliest_value(surface)) : "";
 }
 
 std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples) {
-    return { { "the likeliest answer given the outermost operator and its own digits", surface_guess_share(examples) },
-             { "the most frequent answer to the outermost operator", best_constant_share(examples, operator_name) },
-             { "the most frequent answer", majority_share(examples) } };
+    return { { "the likeliest answer given the outermost operator and its own digits",
+               surface_baseline_accuracy(examples) },
+             { "the most frequent answer to the outermost operator", best_constant_accuracy(examples, operator_name) },
+             { "the most frequent answer", majority_accuracy(examples) } };
 }
 
 // "Evaluate: " and one whole expression: brackets that match, each opened by an operator, and single digits.

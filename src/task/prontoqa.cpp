@@ -1,7 +1,7 @@
 #include "task/prontoqa.h"
 
 #include "base/format.h"
-#include "task/guess.h"
+#include "task/baseline.h"
 #include "task/question.h"
 #include "task/split.h"
 
@@ -198,7 +198,7 @@ Dataset generate_prontoqa(const DatasetOptions & options) {
 }
 
 std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples) {
-    return { { "the most frequent answer", majority_share(examples) } };
+    return { { "the most frequent answer", majority_accuracy(examples) } };
 }
 
 bool is_prontoqa_question(const std::string & question) {

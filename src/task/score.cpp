@@ -25,10 +25,10 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
         Score & s = by_steps[p.n_steps];
         s.n_steps = p.n_steps;
         s.n++;
-        s.n_taken += p.n_taken;
+        s.n_steps_taken += p.n_steps_taken;
         s.em += p.correct;
         s.parsed += p.parsed;
-        s.cut += p.finish_reason == "length";
+        s.truncated += p.finish_reason == "length";
         s.output_tokens += p.n_tokens;
         if (p.latency_ms >= 0) {
             latencies[p.n_steps].push_back(p.latency_ms);
@@ -42,16 +42,16 @@ std::vector<Score> score(const std::vector<Prediction> & predictions) {
     }
     std::vector<Score> scores;
     for (auto & [steps, s] : by_steps) {
-        for (double * sum : { &s.em, &s.parsed, &s.cut, &s.output_tokens, &s.n_taken }) {
+        for (double * sum : { &s.em, &s.parsed, &s.truncated, &s.output_tokens, &s.n_steps_taken }) {
             *sum /= double(s.n);
         }
         for (const auto & [depth, d] : depths[steps]) {
             s.by_depth.push_back({ depth, d.n, d.em / double(d.n) });
         }
         if (const auto timed = latencies.find(steps); timed != latencies.end()) {
-            const Spread latency = spread(timed->second);
-            s.latency_ms         = latency.mean;
-            s.latency_sd         = latency.sd;
+            const MeanStd latency = mean_std(timed->second);
+            s.latency_ms          = latency.mean;
+            s.latency_sd          = latency.sd;
         }
         scores.push_back(s);
     }

@@ -12,10 +12,10 @@ namespace penelope {
 
 struct Prediction {
     std::string id;
-    int         n_steps = 0;  // K, or kAutoSteps
-    int         n_taken = 0;  // latent steps as they were
-    float       settled = -1; // see Answer
-    int         depth   = -1; // of the question, as the task counts it; negative: unknown
+    int         n_steps       = 0;  // K, or kAutoSteps
+    int         n_steps_taken = 0;  // latent steps as they were
+    float       step_cosine   = -1; // see Answer
+    int         depth         = -1; // of the question, as the task counts it; negative: unknown
     std::string question, text, extracted, answer;
     std::string gold; // the answer in the form that texts are compared in
     bool        parsed = false, correct = false;
@@ -33,9 +33,9 @@ struct DepthScore {
 };
 
 struct Score {
-    int                     n_steps = 0;                 // K, or kAutoSteps
-    double                  n_taken = 0;                 // latent steps, mean
-    double                  em = 0, parsed = 0, cut = 0; // shares; cut: had no room to end
+    int                     n_steps       = 0;                 // K, or kAutoSteps
+    double                  n_steps_taken = 0;                 // latent steps, mean
+    double                  em = 0, parsed = 0, truncated = 0; // shares; cut: had no room to end
     size_t                  n             = 0;
     double                  output_tokens = 0;                // mean
     double                  latency_ms = NAN, latency_sd = 0; // mean and spread over the timed questions; NaN: none was
@@ -49,8 +49,8 @@ struct Evaluation {
     std::vector<Prediction>  predictions;       // by question, then K
     int                      default_steps = 0; // K of the file
     std::vector<ChanceLevel> chance;
-    bool                     interrupted = false;
-    size_t                   n_left      = 0; // questions that were then not answered
+    bool                     interrupted  = false;
+    size_t                   n_unanswered = 0; // questions that were then not answered
 
     // Visible steps: a layer application a layer and token, no K.
     bool is_visible() const;

@@ -22,15 +22,15 @@ void check_depths(const std::string & task, const char * flag, const DepthRange 
     }
 }
 
-// An option that only some tasks take, by its name in Task::own_options.
-struct OwnOption {
+// An option that only some tasks take, by its name in Task::task_options.
+struct TaskOption {
     const char * name;
     bool (*is_set)(const DatasetOptions & options);
 };
 
-const std::vector<OwnOption> & own_options() {
-    static const DatasetOptions         usual = {};
-    static const std::vector<OwnOption> table = {
+const std::vector<TaskOption> & task_options() {
+    static const DatasetOptions          usual = {};
+    static const std::vector<TaskOption> table = {
         { "operators", [](const DatasetOptions & options) { return options.operators != usual.operators; } },
         { "branch", [](const DatasetOptions & options) { return options.branch_p != usual.branch_p; } },
         { "max-steps", [](const DatasetOptions & options) { return options.max_steps != usual.max_steps; } },
@@ -41,12 +41,12 @@ const std::vector<OwnOption> & own_options() {
     return table;
 }
 
-bool takes(const Task & task, const OwnOption & option) {
+bool takes(const Task & task, const TaskOption & option) {
     const auto is_this = [&](const std::string & name) { return name == option.name; };
-    return std::any_of(task.own_options.begin(), task.own_options.end(), is_this);
+    return std::any_of(task.task_options.begin(), task.task_options.end(), is_this);
 }
 
-std::vector<std::string> tasks_that_take(const OwnOption & option) {
+std::vector<std::string> tasks_that_take(const TaskOption & option) {
     std::vector<std::string> names;
     for (const Task & task : tasks()) {
         if (takes(task, option)) {
@@ -74,7 +74,7 @@ void check_options(const std::string & task, const DatasetOptions & options, con
     if (options.max_steps < -1) {
         throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
     }
-    for (const OwnOption & option : own_options()) {
+    for (const TaskOption & option : task_options()) {
         if (option.is_set(options) && !takes(find_task(task), option)) {
             throw Error(ErrorKind::usage, task + ": does not take --" + option.name,
                         "it belongs to " + join(tasks_that_take(option), ", "));

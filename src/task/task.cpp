@@ -8,7 +8,7 @@
 #include "task/prontoqa.h"
 #include "task/prosqa.h"
 #include "task/question.h"
-#include "task/text_layout.h"
+#include "task/target_text.h"
 #include "task/thread.h"
 #include "text/prompt_template.h"
 
@@ -41,7 +41,7 @@ const std::vector<Task> & tasks() {
           generate_listops,
           extract_digit,
           listops_chance,
-          listops_guess,
+          listops_baseline_answer,
           normalize_bracketed,
           is_listops_question,
           listops_facets,
@@ -88,7 +88,7 @@ const std::vector<Task> & tasks() {
           generate_thread,
           extract_end,
           thread_chance,
-          thread_guess,
+          thread_baseline_answer,
           normalize_thread,
           is_thread_question,
           thread_facets,
@@ -126,14 +126,15 @@ std::vector<std::string> step_results(const Task & task, const Example & example
     std::vector<std::string> results;
     // One more than steps: the first is the start.
     for (size_t i = example.results.size() - example.steps.size(); i < example.results.size(); i++) {
-        results.push_back(as_in_a_line(example.results[i]));
+        results.push_back(with_leading_space(example.results[i]));
     }
-    results.push_back(as_in_a_line(example.answer));
+    results.push_back(with_leading_space(example.answer));
     return results;
 }
 
 std::string chain_start(const Task & task, const Example & example) {
-    return example.results.size() > example.steps.size() ? as_in_a_line(example.results.front()) : task.start(example);
+    return example.results.size() > example.steps.size() ? with_leading_space(example.results.front())
+                                                         : task.start(example);
 }
 
 const Task & find_task(const std::string & name) {

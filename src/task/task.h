@@ -52,16 +52,16 @@ using Facets = std::vector<std::pair<std::string, std::string>>;
 
 // What the comparison of methods fixes for a task.
 struct Protocol {
-    double  source_epochs  = 3;
+    double  cot_epochs     = 3;
     int64_t latent_updates = 1500;
-    int     batch          = 4;
+    int     batch_size     = 4;
     int     n_thoughts     = 6; // Coconut's
 };
 
 struct Task {
     const char *              name;
-    DatasetOptions            defaults;    // the sizes of the paper
-    std::vector<const char *> own_options; // flags of `penelope data` that not every task takes
+    DatasetOptions            defaults;     // the sizes of the paper
+    std::vector<const char *> task_options; // flags of `penelope data` that not every task takes
     Protocol                  protocol;
 
     // Deterministic in the options; no two examples of the set share a question hash. Throws Error (usage) for options
@@ -76,7 +76,7 @@ struct Task {
     std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples);
 
     // The answer behind the first level, where it follows from the question; null where it does not.
-    std::string (*guess)(const std::string & question);
+    std::string (*baseline_answer)(const std::string & question);
 
     // The question in the form that is hashed: two questions with the same one count as the same.
     std::string (*normalize)(const std::string & question);

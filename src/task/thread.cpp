@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "task/guess.h"
+#include "task/baseline.h"
 #include "task/question.h"
 #include "task/split.h"
 #include "task/thread_surface.h"
@@ -144,20 +144,20 @@ std::vector<ChanceLevel> thread_chance(const std::vector<Example> & examples) {
     double n_first = 0, n_any = 0;
     for (const Example & example : examples) {
         const Thread thread = read_thread(example.question);
-        n_first += thread_guess(example.question) == example.answer;
+        n_first += thread_baseline_answer(example.question) == example.answer;
         n_any += 1.0 / static_cast<double>(std::max<size_t>(1, ends_of(thread).size()));
     }
     const double n = static_cast<double>(examples.size());
     return { { "the end that is told first", n_first / n },
              { "one of the ends", n_any / n },
-             { "the most frequent answer", majority_share(examples) } };
+             { "the most frequent answer", majority_accuracy(examples) } };
 }
 
 std::string thread_start(const Example & example) {
     return as_result(read_thread(example.question).start);
 }
 
-std::string thread_guess(const std::string & question) {
+std::string thread_baseline_answer(const std::string & question) {
     const std::vector<std::string> ends = ends_of(read_thread(question));
     return ends.empty() ? "" : ends.front();
 }

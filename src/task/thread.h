@@ -29,7 +29,7 @@ Example draw_thread(int depth, int length, int n_chains, const std::string & sur
 Dataset                  generate_thread(const DatasetOptions & options);
 std::string              extract_end(const std::string & text); // a single word or letter, alone on the last line
 std::vector<ChanceLevel> thread_chance(const std::vector<Example> & examples);
-std::string              thread_guess(const std::string & question); // the end told first
+std::string              thread_baseline_answer(const std::string & question); // the end told first
 std::string              normalize_thread(const std::string & question);
 bool                     is_thread_question(const std::string & question);
 Facets                   thread_facets(const Example & example);

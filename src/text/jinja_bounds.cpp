@@ -11,7 +11,7 @@ using namespace jinja;
 constexpr size_t  kMostInTag    = 1000; // tokens between {% and %}: every operator may be a level of the tree
 constexpr size_t  kMostBrackets = 100;  // inside each other
 constexpr size_t  kMostBlocks   = 200;  // inside each other; an elif is one more
-constexpr size_t  kMostTokens   = 100000;
+constexpr size_t  kMaxTokens    = 100000;
 constexpr int64_t kLongestRange = 10000;
 constexpr size_t  kMostStack    = 2 << 20; // bytes; threads have 8 MiB
 
@@ -71,8 +71,8 @@ value raise_exception(const func_args & args) {
 } // namespace
 
 void check_jinja_nesting(const std::vector<jinja::token> & tokens) {
-    if (tokens.size() > kMostTokens) {
-        fail("more than " + std::to_string(kMostTokens) + " tokens");
+    if (tokens.size() > kMaxTokens) {
+        fail("more than " + std::to_string(kMaxTokens) + " tokens");
     }
     size_t              n_in_tag = 0, n_brackets = 0;
     std::vector<size_t> blocks; // open ones; an if with its elifs, which the parser puts into each other

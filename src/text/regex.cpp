@@ -12,9 +12,9 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t   kLongestPattern = 1000;
-constexpr uint32_t kMostSteps      = 100000; // some milliseconds
-constexpr uint32_t kMostHeap       = 16384;  // KiB
+constexpr size_t   kMaxPatternLength = 1000;
+constexpr uint32_t kMaxMatchSteps    = 100000; // some milliseconds
+constexpr uint32_t kMaxMatchHeap     = 16384;  // KiB
 
 [[noreturn]] void fail(ErrorKind kind, int code, const char * hint) {
     std::array<PCRE2_UCHAR, 256> reason{};
@@ -41,10 +41,10 @@ Regex::Regex(std::string_view pattern) : Regex() {
     jit_ = pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE) == 0;
 }
 
-Regex Regex::for_names(std::string_view pattern) {
-    if (pattern.size() > kLongestPattern) {
+Regex Regex::untrusted(std::string_view pattern) {
+    if (pattern.size() > kMaxPatternLength) {
         throw Error(ErrorKind::format, "a regular expression of " + std::to_string(pattern.size()) +
-                                           " bytes, at most " + std::to_string(kLongestPattern) + " are allowed");
+                                           " bytes, at most " + std::to_string(kMaxPatternLength) + " are allowed");
     }
     Regex made;
     int   error = 0;
@@ -56,8 +56,8 @@ Regex Regex::for_names(std::string_view pattern) {
     if (!made.limits_) {
         throw Error(ErrorKind::memory, "PCRE2: no memory for limits");
     }
-    pcre2_set_match_limit(made.limits_.get(), kMostSteps);
-    pcre2_set_heap_limit(made.limits_.get(), kMostHeap);
+    pcre2_set_match_limit(made.limits_.get(), kMaxMatchSteps);
+    pcre2_set_heap_limit(made.limits_.get(), kMaxMatchHeap);
     return made;
 }
 

@@ -18,7 +18,7 @@ class Regex {
     explicit Regex(std::string_view pattern);
     // Anybody's pattern for names of any bytes: at most 1,000 bytes long, without Unicode, and with a limit on the work
     // of a search. Throws Error(format) saying what is wrong with it.
-    static Regex for_names(std::string_view pattern);
+    static Regex untrusted(std::string_view pattern);
 
     class Search {
       public:

@@ -5,13 +5,13 @@
 
 namespace penelope {
 
-std::vector<std::vector<size_t>> split_evenly(const std::vector<size_t> & costs, size_t n_parts) {
+std::vector<std::vector<size_t>> balance_shards(const std::vector<size_t> & costs, size_t n_shards) {
     std::vector<size_t> order(costs.size());
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return costs[a] > costs[b]; });
 
-    std::vector<std::vector<size_t>> parts(n_parts);
-    std::vector<size_t>              sums(n_parts, 0);
+    std::vector<std::vector<size_t>> parts(n_shards);
+    std::vector<size_t>              sums(n_shards, 0);
     for (size_t i : order) {
         const size_t least = size_t(std::min_element(sums.begin(), sums.end()) - sums.begin());
         parts[least].push_back(i);

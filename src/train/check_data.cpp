@@ -2,11 +2,11 @@
 
 #include "arch/config.h"
 #include "gguf/reader.h"
+#include "task/baseline.h"
 #include "task/choose_task.h"
 #include "task/example_format.h"
-#include "task/guess.h"
 #include "task/question.h"
-#include "task/text_layout.h"
+#include "task/target_text.h"
 #include "text/prompt_template.h"
 #include "train/training_data.h"
 

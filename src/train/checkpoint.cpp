@@ -2,12 +2,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/read_through.h"
 #include "base/sha256.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "model/lora.h"
+#include "train/check_readable.h"
 
 #include <cstring>
 
@@ -20,23 +20,23 @@ constexpr const char * kFileType = "penelope-checkpoint";
 constexpr const char * kSumsTensor = "checkpoint.sha256"; // [64, 1 + buffers], a row of hexadecimal digits each
 constexpr size_t       kSumLength  = 64;
 
-using Part = Optimizer::Part;
+using BufferKind = Optimizer::BufferKind;
 
 // A flat buffer of the optimizer and its name in the file.
 struct Buffer {
     int         group;
-    Part        part;
+    BufferKind  part;
     std::string name;
 };
 
-std::vector<Buffer> buffers_of(const Optimizer & optimizer, CheckpointParts parts) {
+std::vector<Buffer> buffers_of(const Optimizer & optimizer, CheckpointContents parts) {
     std::vector<Buffer> list;
     for (int group = 0; group < optimizer.n_groups(); group++) {
         const std::string name = optimizer.group_name(group);
-        list.push_back({ group, Part::weights, name + ".weights" });
-        if (parts == CheckpointParts::weights_and_moments) {
-            list.push_back({ group, Part::first_moments, name + ".first_moments" });
-            list.push_back({ group, Part::second_moments, name + ".second_moments" });
+        list.push_back({ group, BufferKind::weights, name + ".weights" });
+        if (parts == CheckpointContents::weights_and_moments) {
+            list.push_back({ group, BufferKind::first_moments, name + ".first_moments" });
+            list.push_back({ group, BufferKind::second_moments, name + ".second_moments" });
         }
     }
     return list;
@@ -51,7 +51,7 @@ std::string sum_of_texts(const std::string & counts, const std::string & setting
 }
 
 GgufReader open_checkpoint(const std::string & path) {
-    read_through(path);
+    check_readable(path);
     GgufReader file = GgufReader::open(path);
     if (file.find_str(keys::general_type).value_or("") != kFileType) {
         throw Error(ErrorKind::format, path + ": is not a checkpoint");
@@ -109,32 +109,32 @@ RunState parse_state(const std::string & text, const std::string & path) {
         throw Error(ErrorKind::format, path + ": the state of the run does not say its stage",
                     "runs of other versions cannot be continued");
     }
-    const Json & best  = counts["best"];
-    const Json & place = counts["stage"];
+    const Json & best     = counts["best"];
+    const Json & progress = counts["stage"];
     RunState     state;
-    state.update      = json_get<int64_t>(counts, "update", path);
-    state.scored      = json_get<int64_t>(counts, "scored", path);
-    state.n_steps     = json_get<int64_t>(counts, "optimizer_steps", path);
-    state.seconds     = json_get<double>(counts, "seconds", path);
-    state.place.stage = json_get<int64_t>(place, "number", path);
-    state.place.since = json_get<int64_t>(place, "since", path);
-    state.place.loss  = json_get<double>(place, "loss", path);
-    state.best.update = json_get<int64_t>(best, "update", path);
-    state.best.exact  = json_get<double>(best, "exact", path);
-    state.best.loss   = json_get<double>(best, "loss", path);
-    state.depths      = parse_depths(counts, path);
-    const auto within = [&](const char * name, int64_t value) {
+    state.update                = json_get<int64_t>(counts, "update", path);
+    state.validated             = json_get<int64_t>(counts, "validated", path);
+    state.optimizer_steps       = json_get<int64_t>(counts, "optimizer_steps", path);
+    state.seconds               = json_get<double>(counts, "seconds", path);
+    state.progress.stage        = json_get<int64_t>(progress, "number", path);
+    state.progress.start_update = json_get<int64_t>(progress, "since", path);
+    state.progress.loss         = json_get<double>(progress, "loss", path);
+    state.best.update           = json_get<int64_t>(best, "update", path);
+    state.best.exact            = json_get<double>(best, "exact", path);
+    state.best.loss             = json_get<double>(best, "loss", path);
+    state.depths                = parse_depths(counts, path);
+    const auto within           = [&](const char * name, int64_t value) {
         if (value < 0 || value > state.update) {
             throw Error(ErrorKind::format, path + ": " + name + " is " + std::to_string(value) + " after " +
-                                               std::to_string(state.update) + " updates");
+                                                         std::to_string(state.update) + " updates");
         }
     };
     within("update", state.update);
-    within("scored", state.scored);
-    within("optimizer_steps", state.n_steps);
+    within("validated", state.validated);
+    within("optimizer_steps", state.optimizer_steps);
     within("best.update", state.best.update);
-    within("stage.number", state.place.stage);
-    within("stage.since", state.place.since);
+    within("stage.number", state.progress.stage);
+    within("stage.since", state.progress.start_update);
     return state;
 }
 
@@ -150,12 +150,15 @@ RunState read_state(const GgufReader & file) {
 } // namespace
 
 void save_checkpoint(const std::string & path, const RunState & state, const Optimizer & optimizer,
-                     CheckpointParts parts, const std::function<void()> & before_replacing) {
+                     CheckpointContents parts, const std::function<void()> & before_replacing) {
     OrderedJson all{
         { "update", state.update },
-        { "scored", state.scored },
-        { "optimizer_steps", optimizer.n_steps() },
-        { "stage", { { "number", state.place.stage }, { "since", state.place.since }, { "loss", state.place.loss } } },
+        { "validated", state.validated },
+        { "optimizer_steps", optimizer.step_count() },
+        { "stage",
+          { { "number", state.progress.stage },
+            { "since", state.progress.start_update },
+            { "loss", state.progress.loss } } },
         { "best", { { "update", state.best.update }, { "exact", state.best.exact }, { "loss", state.best.loss } } },
         { "seconds", state.seconds },
     };
@@ -185,7 +188,7 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
     writer.finish([&](const std::string &) { before_replacing(); });
 }
 
-RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointParts parts,
+RunState load_checkpoint(const std::string & path, Optimizer & optimizer, CheckpointContents parts,
                          const std::function<void(const RunState & state)> & accept) {
     const GgufReader file  = open_checkpoint(path);
     const RunState   state = read_state(file);
@@ -204,7 +207,7 @@ RunState load_checkpoint(const std::string & path, Optimizer & optimizer, Checkp
     for (const Buffer & buffer : buffers) {
         optimizer.write(buffer.group, buffer.part, read_f32(file, *file.find_tensor(buffer.name)));
     }
-    optimizer.set_n_steps(state.n_steps);
+    optimizer.set_step_count(state.optimizer_steps);
     return state;
 }
 

@@ -20,29 +20,29 @@ struct BestScore {
 };
 
 struct RunState {
-    int64_t     update  = 0; // updates done
-    int64_t     scored  = 0; // last update that was validated
-    int64_t     n_steps = 0; // updates the optimizer has applied; set by loading
-    StagePlace  place;
-    BestScore   best;
-    double      seconds = 0; // spent training so far
-    std::string settings;    // JSON; a run is only continued under the same
+    int64_t       update          = 0; // updates done
+    int64_t       validated       = 0; // last update that was validated
+    int64_t       optimizer_steps = 0; // updates the optimizer has applied; set by loading
+    StageProgress progress;
+    BestScore     best;
+    double        seconds = 0; // spent training so far
+    std::string   settings;    // JSON; a run is only continued under the same
 
     std::vector<DepthRecord> depths; // of a run that steers itself; else empty
 };
 
-enum class CheckpointParts { weights, weights_and_moments };
+enum class CheckpointContents { weights, weights_and_moments };
 
 // Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays. before_replacing is called
 // when the new one is on the disk, whole.
 void save_checkpoint(
-    const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointParts parts,
+    const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointContents parts,
     const std::function<void()> & before_replacing = [] {});
 
 // Throws Error(format) naming the tensor or field that is missing, damaged or does not fit the optimizer, which then is as it
 // was. accept sees counts and settings before the rest is looked at, and throws when they are not of this run.
 RunState load_checkpoint(
-    const std::string & path, Optimizer & optimizer, CheckpointParts parts,
+    const std::string & path, Optimizer & optimizer, CheckpointContents parts,
     const std::function<void(const RunState & state)> & accept = [](const RunState &) {});
 
 } // namespace penelope

@@ -11,13 +11,13 @@ namespace penelope {
 
 namespace {
 
-class Alone : public Collective {
+class SingleProcess : public Collective {
   public:
     int                      rank() const override { return 0; }
     int                      size() const override { return 1; }
-    void                     sum(float *, size_t) override {}
-    std::vector<std::string> gather(const std::string & mine) override { return { mine }; }
-    void                     share(void *, size_t) override {}
+    void                     all_reduce_sum(float *, size_t) override {}
+    std::vector<std::string> all_gather(const std::string & mine) override { return { mine }; }
+    void                     broadcast(void *, size_t) override {}
     size_t                   bytes_sent() const override { return 0; }
 };
 
@@ -56,11 +56,11 @@ size_t find_failed(const std::vector<std::string> & all) {
 
 } // namespace
 
-std::unique_ptr<Collective> make_alone() {
-    return std::make_unique<Alone>();
+std::unique_ptr<Collective> single_process() {
+    return std::make_unique<SingleProcess>();
 }
 
-std::vector<std::string> gather_together(Collective & ranks, const std::function<std::string()> & work) {
+std::vector<std::string> all_gather_results(Collective & ranks, const std::function<std::string()> & work) {
     if (ranks.size() == 1) {
         return { work() };
     }
@@ -68,7 +68,7 @@ std::vector<std::string> gather_together(Collective & ranks, const std::function
     std::exception_ptr own;
     const auto         keep = [&](ErrorKind kind, const std::string & message, const std::string & hint) {
         own = std::current_exception();
-        if (ranks.parted()) { // all know already, by an exchange inside the work
+        if (ranks.aborted()) { // all know already, by an exchange inside the work
             std::rethrow_exception(own);
         }
         mine = failed(kind, message, hint);
@@ -82,10 +82,10 @@ std::vector<std::string> gather_together(Collective & ranks, const std::function
     } catch (const std::exception & error) {
         keep(ErrorKind::io, error.what(), "");
     }
-    std::vector<std::string> all  = ranks.gather(mine);
+    std::vector<std::string> all  = ranks.all_gather(mine);
     const size_t             rank = find_failed(all);
     if (rank < all.size()) {
-        ranks.part();
+        ranks.mark_aborted();
         if (own && is_cancelled(mine) == is_cancelled(all[rank])) {
             std::rethrow_exception(own);
         }
@@ -97,15 +97,15 @@ std::vector<std::string> gather_together(Collective & ranks, const std::function
     return all;
 }
 
-void together(Collective & ranks, const std::function<void()> & work) {
-    gather_together(ranks, [&] {
+void on_all_ranks(Collective & ranks, const std::function<void()> & work) {
+    all_gather_results(ranks, [&] {
         work();
         return std::string();
     });
 }
 
-std::vector<std::vector<float>> gather_floats(Collective & ranks, const std::vector<float> & mine) {
-    const std::vector<std::string> parts = gather_together(
+std::vector<std::vector<float>> all_gather_floats(Collective & ranks, const std::vector<float> & mine) {
+    const std::vector<std::string> parts = all_gather_results(
         ranks, [&] { return std::string(reinterpret_cast<const char *>(mine.data()), mine.size() * sizeof(float)); });
     std::vector<std::vector<float>> all;
     for (const std::string & bytes : parts) {
@@ -115,9 +115,9 @@ std::vector<std::vector<float>> gather_floats(Collective & ranks, const std::vec
     return all;
 }
 
-std::vector<double> sum_together(Collective & ranks, size_t n,
-                                 const std::function<void(std::vector<double> & mine)> & work) {
-    const std::vector<std::string> parts = gather_together(ranks, [&] {
+std::vector<double> all_reduce_results(Collective & ranks, size_t n,
+                                       const std::function<void(std::vector<double> & mine)> & work) {
+    const std::vector<std::string> parts = all_gather_results(ranks, [&] {
         std::vector<double> mine(n, 0.0);
         work(mine);
         return std::string(reinterpret_cast<const char *>(mine.data()), n * sizeof(double));

@@ -10,43 +10,43 @@ namespace penelope {
 
 namespace {
 
-constexpr double  kSmoothing  = 0.1; // share of the newest loss in the smoothed one
-constexpr int64_t kFewest     = 20;  // updates of a stage, so that its loss is known
-constexpr int64_t kLastsShare = 4;   // the last stage keeps one in so many updates
+constexpr double  kSmoothing     = 0.1; // share of the newest loss in the smoothed one
+constexpr int64_t kMinUpdates    = 20;  // updates of a stage, so that its loss is known
+constexpr int64_t kFinalFraction = 4;   // the last stage keeps one in so many updates
 
 } // namespace
 
-DepthDraw parse_depth_draw(const std::string & name) {
-    if (name == "stages") {
-        return DepthDraw::stages;
+KSchedule parse_k_schedule(const std::string & name) {
+    if (name == "staged") {
+        return KSchedule::staged;
     }
     if (name == "uniform") {
-        return DepthDraw::uniform;
+        return KSchedule::uniform;
     }
-    if (name == "free") {
-        return DepthDraw::free;
+    if (name == "uniform-all") {
+        return KSchedule::uniform_all;
     }
-    throw Error(ErrorKind::usage, "--depth-draw: " + in_quotes(name) + " is unknown", "stages, uniform or free");
+    throw Error(ErrorKind::usage, "--k-schedule: " + in_quotes(name) + " is unknown", "staged, uniform or uniform-all");
 }
 
-Curriculum Curriculum::drawn(int64_t n_updates, int depth, bool asks_all) {
+Curriculum Curriculum::with_random_k(int64_t n_updates, int depth, bool supervise_all) {
     Curriculum curriculum(n_updates, 0, 0);
-    curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true, depth > 0, asks_all || depth == 0 };
+    curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true, depth > 0, supervise_all || depth == 0 };
     return curriculum;
 }
 
-Curriculum Curriculum::growing(int64_t n_updates, int depth, bool asks_all, double learned) {
+Curriculum Curriculum::with_growing_k(int64_t n_updates, int depth, bool supervise_all, double advance_loss) {
     Curriculum curriculum(n_updates, depth, depth);
     for (Stage & stage : curriculum.stages_) {
-        stage.n_latent = kAnswerOnly;
-        stage.is_drawn = true;
-        stage.asks_all = asks_all;
+        stage.n_skip_steps  = kAnswerOnly;
+        stage.has_random_k  = true;
+        stage.supervise_all = supervise_all;
     }
-    curriculum.last_until(learned);
+    curriculum.set_advance_loss(advance_loss);
     return curriculum;
 }
 
-Curriculum Curriculum::constant(int64_t n_updates, int depth) {
+Curriculum Curriculum::with_constant_k(int64_t n_updates, int depth) {
     Curriculum curriculum(n_updates, 0, 0);
     curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true };
     return curriculum;
@@ -69,38 +69,38 @@ Curriculum::Curriculum(int64_t n_updates, int n_blocks, int depth) {
     stages_.push_back({ n_staged + 1, n_updates, depth, kAnswerOnly, true });
 }
 
-void StagePlace::add(double newest) {
+void StageProgress::add(double newest) {
     loss = loss < 0 ? newest : (1 - kSmoothing) * loss + kSmoothing * newest;
 }
 
-StagePlace Curriculum::next(const StagePlace & place, int64_t n_done) const {
+StageProgress Curriculum::next(const StageProgress & progress, int64_t n_done) const {
     const int64_t last = int64_t(stages_.size()) - 1;
-    if (place.stage == last) {
-        return place;
+    if (progress.stage == last) {
+        return progress;
     }
-    const StagePlace after{ place.stage + 1, n_done, -1 };
-    if (learned_ == 0) {
-        return n_done < at(place).last ? place : after;
+    const StageProgress after{ progress.stage + 1, n_done, -1 };
+    if (advance_loss_ == 0) {
+        return n_done < at(progress).last ? progress : after;
     }
     const int64_t n_updates = stages_.back().last;
-    if (n_done >= n_updates - n_updates / kLastsShare) {
+    if (n_done >= n_updates - n_updates / kFinalFraction) {
         return { last, n_done, -1 };
     }
-    return place.loss <= learned_ && n_done - place.since >= kFewest ? after : place;
+    return progress.loss <= advance_loss_ && n_done - progress.start_update >= kMinUpdates ? after : progress;
 }
 
-Stage Curriculum::draw(const StagePlace & place, int64_t update, uint64_t seed) const {
-    Stage stage = at(place);
-    if (stage.is_drawn) {
-        stage.n_steps  = 1 + int(Rng(seed, stream_id("depth", uint64_t(update))).below(uint64_t(stage.n_steps)));
-        stage.is_drawn = false;
+Stage Curriculum::draw(const StageProgress & progress, int64_t update, uint64_t seed) const {
+    Stage stage = at(progress);
+    if (stage.has_random_k) {
+        stage.n_steps      = 1 + int(Rng(seed, stream_id("depth", uint64_t(update))).below(uint64_t(stage.n_steps)));
+        stage.has_random_k = false;
     }
     return stage;
 }
 
 std::string stage_text(const Stage & stage) {
-    const std::string depth = "K=" + std::string(stage.is_drawn ? "1.." : "") + std::to_string(stage.n_steps);
-    return stage.n_latent == kAnswerOnly ? depth + " answer" : depth + " u=" + std::to_string(stage.n_latent);
+    const std::string depth = "K=" + std::string(stage.has_random_k ? "1.." : "") + std::to_string(stage.n_steps);
+    return stage.n_skip_steps == kAnswerOnly ? depth + " answer" : depth + " u=" + std::to_string(stage.n_skip_steps);
 }
 
 } // namespace penelope

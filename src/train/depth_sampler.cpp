@@ -15,9 +15,9 @@ constexpr double kNewest = 0.02; // share of one example in the running mean
 
 } // namespace
 
-void DepthRecord::add(double n_right, double n_asked) {
-    if (n_asked > 0) {
-        accuracy += (1 - std::pow(1 - kNewest, n_asked)) * (n_right / n_asked - accuracy);
+void DepthRecord::add(double n_right, double n_supervised_targets) {
+    if (n_supervised_targets > 0) {
+        accuracy += (1 - std::pow(1 - kNewest, n_supervised_targets)) * (n_right / n_supervised_targets - accuracy);
     }
 }
 

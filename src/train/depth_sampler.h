@@ -5,7 +5,7 @@
 // a running mean over the examples that were trained on, each scored before the update that learns from it.
 #pragma once
 
-#include "train/batch_order.h"
+#include "train/batch_sampler.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct DepthRecord {
     double  accuracy = 0; // running mean of right answers; nothing is right at first
     int64_t n_drawn  = 0; // examples drawn so far: where their endless row of epochs stands
 
-    void add(double n_right, double n_asked); // of one update
+    void add(double n_right, double n_supervised_targets); // of one update
 };
 
 class DepthSampler {
@@ -37,7 +37,7 @@ class DepthSampler {
     uint64_t                         seed_;
     std::vector<size_t>              depths_;
     std::vector<std::vector<size_t>> examples_; // of each depth
-    std::vector<BatchOrder>          orders_;   // their shuffles, one example a turn
+    std::vector<BatchSampler>        orders_;   // their shuffles, one example a turn
 };
 
 } // namespace penelope

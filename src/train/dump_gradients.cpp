@@ -1,13 +1,13 @@
 #include "train/dump_gradients.h"
 
 #include "convert/safetensors.h"
-#include "train/reference_form.h"
+#include "train/hf_layout.h"
 
 namespace penelope {
 
 void write_gradients(const TrainedModel & model, double loss, float scale, const std::string & path, bool force) {
-    const ReferenceForm form(model.backbone().config);
-    SafetensorsWriter   writer(path, force);
+    const HfLayout    form(model.backbone().config);
+    SafetensorsWriter writer(path, force);
     writer.add_tensor("loss", SafetensorsType::f32, { 1 });
     const auto for_each_parameter = [&](const auto & visit) {
         for (const TrainableGroup & group : model.groups()) {

@@ -40,10 +40,10 @@ std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::s
     std::vector<std::string> hashes;
     for (const std::string & path : paths) {
         const std::vector<std::string> identities =
-            gather_together(ranks, [&] { return identity_of(path, ranks.rank()); });
+            all_gather_results(ranks, [&] { return identity_of(path, ranks.rank()); });
         const std::string & mine  = identities[size_t(ranks.rank())];
         const size_t        first = size_t(std::find(identities.begin(), identities.end(), mine) - identities.begin());
-        const std::vector<std::string> found = gather_together(
+        const std::vector<std::string> found = all_gather_results(
             ranks, [&] { return !path.empty() && first == size_t(ranks.rank()) ? hash(path) : std::string(); });
         hashes.push_back(path.empty() ? "" : found[first]);
     }

@@ -14,9 +14,9 @@ namespace penelope {
 // between prompt and target.
 bool can_be_padded(const Minibatch & batch, const Backbone & model);
 
-Minibatch in_buckets(Minibatch batch);
+Minibatch pad_to_bucket(Minibatch batch);
 
 // As the device likes it: padded off the CPU where it can be.
-Minibatch shaped_for(Minibatch batch, const Backbone & model, const Backend & backend);
+Minibatch pad_for_device(Minibatch batch, const Backbone & model, const Backend & backend);
 
 } // namespace penelope

@@ -10,11 +10,11 @@ namespace penelope {
 
 namespace {
 
-constexpr uint32_t kUsualMax = 8; // latent steps a file has room for
+constexpr uint32_t kDefaultKMax = 8; // latent steps a file has room for
 
 // Visible chain of thought.
 
-int no_depth(const Task &) {
+int no_latent_steps(const Task &) {
     return 0;
 }
 
@@ -37,9 +37,9 @@ void penelope_shape(SidecarConfig & c, const ModelConfig & base, int depth) {
     c.interval_end   = uint32_t(base.n_layer);
     c.n_memory       = 8;
     c.n_readout      = 2;
-    c.k_max          = std::max(kUsualMax, uint32_t(depth));
-    c.time_length    = uint32_t(std::max(1, base.n_embd / 2));
-    c.adapter_length = uint32_t(std::max(1, base.n_embd / 8));
+    c.k_max          = std::max(kDefaultKMax, uint32_t(depth));
+    c.time_width     = uint32_t(std::max(1, base.n_embd / 2));
+    c.adapter_width  = uint32_t(std::max(1, base.n_embd / 8));
     c.transition     = "gru";
 }
 
@@ -49,12 +49,12 @@ std::unique_ptr<Objective> penelope_objective(const SidecarConfig & config, cons
 
 // Coconut.
 
-int coconut_depth(const Task & task) {
+int coconut_latent_steps(const Task & task) {
     return task.protocol.n_thoughts;
 }
 
 void coconut_shape(SidecarConfig & c, const ModelConfig &, int depth) {
-    c.k_max = std::max(kUsualMax, uint32_t(depth));
+    c.k_max = std::max(kDefaultKMax, uint32_t(depth));
 }
 
 std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const ModuleNodes & nodes) {
@@ -64,8 +64,8 @@ std::unique_ptr<Objective> coconut_objective(const SidecarConfig &, const Module
 // CODI.
 
 void codi_shape(SidecarConfig & c, const ModelConfig & base, int depth) {
-    c.k_max             = std::max(kUsualMax, uint32_t(depth));
-    c.projection_length = uint32_t(base.n_embd);
+    c.k_max            = std::max(kDefaultKMax, uint32_t(depth));
+    c.projection_width = uint32_t(base.n_embd);
 }
 
 std::unique_ptr<Objective> codi_objective(const SidecarConfig &, const ModuleNodes & nodes) {
@@ -74,10 +74,10 @@ std::unique_ptr<Objective> codi_objective(const SidecarConfig &, const ModuleNod
 
 const std::vector<MethodTraining> & table() {
     static const std::vector<MethodTraining> entries{
-        { "cot", true, false, false, false, nullptr, no_depth, no_shape, cot_objective },
+        { "cot", true, false, false, false, nullptr, no_latent_steps, no_shape, cot_objective },
         { "penelope", false, false, true, false, nullptr, six_steps, penelope_shape, penelope_objective, true },
         // As in Coconut's paper: each stage is a new objective.
-        { "coconut", false, true, true, false, nullptr, coconut_depth, coconut_shape, coconut_objective },
+        { "coconut", false, true, true, false, nullptr, coconut_latent_steps, coconut_shape, coconut_objective },
         { "codi", false, false, false, true, "The answer is: ", six_steps, codi_shape, codi_objective },
     };
     return entries;

@@ -5,8 +5,8 @@
 #include "latent/modules.h"
 #include "method/thoughts.h"
 #include "model/backbone.h"
+#include "train/batch_inputs.h"
 #include "train/minibatch.h"
-#include "train/step_inputs.h"
 
 #include <string>
 
@@ -24,13 +24,13 @@ class Objective {
     virtual std::string name() const = 0;
 
     // The tokens whose embeddings build() gets, in its order.
-    virtual std::vector<int32_t> row_tokens(const Minibatch & batch) const;
+    virtual std::vector<int32_t> input_tokens(const Minibatch & batch) const;
 
-    // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded row_tokens(). Gives the rows that
+    // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded input_tokens(). Gives the rows that
     // predict the targets, sequence after sequence, then the states of the latent steps that say thoughts, then the rows that
     // predict what teachers write. Only the lengths in `batch` and its depth are looked at.
     virtual BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                                 StepInputs & inputs) const = 0;
+                                 BatchInputs & inputs) const = 0;
 
     // Sequential layer applications of a minibatch, for the time it takes.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
@@ -43,9 +43,9 @@ class Objective {
 class CotObjective : public Objective {
   public:
     std::string          name() const override { return "cot"; }
-    std::vector<int32_t> row_tokens(const Minibatch & batch) const override;
+    std::vector<int32_t> input_tokens(const Minibatch & batch) const override;
     BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                               StepInputs & inputs) const override;
+                               BatchInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
 };
 
@@ -56,7 +56,7 @@ class PenelopeObjective : public Objective {
 
     std::string    name() const override { return "penelope"; }
     BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                         StepInputs & inputs) const override;
+                         BatchInputs & inputs) const override;
     int            n_layer_applications(const Backbone & model, int n_steps) const override;
     int            n_extra_rows(int) const override { return shape_.n_interface(); }
 
@@ -72,7 +72,7 @@ class CoconutObjective : public Objective {
 
     std::string    name() const override { return "coconut"; }
     BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                         StepInputs & inputs) const override;
+                         BatchInputs & inputs) const override;
     int            n_layer_applications(const Backbone & model, int n_steps) const override;
     int            n_extra_rows(int n_steps) const override { return n_steps + 2; }
 
@@ -87,9 +87,9 @@ class CodiObjective : public Objective {
     explicit CodiObjective(const ThoughtModules & modules) : modules_(modules) {}
 
     std::string          name() const override { return "codi"; }
-    std::vector<int32_t> row_tokens(const Minibatch & batch) const override;
+    std::vector<int32_t> input_tokens(const Minibatch & batch) const override;
     BuiltObjective       build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                               StepInputs & inputs) const override;
+                               BatchInputs & inputs) const override;
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
     int                  n_extra_rows(int n_steps) const override { return n_steps + 2; }
 

@@ -4,9 +4,9 @@
 namespace penelope {
 
 BuiltObjective CoconutObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                                       StepInputs & inputs) const {
-    const ThoughtRows after = think_first(g, model, modules_, batch, tokens, inputs);
-    const Rows &      rows  = inputs.rows(g, "predicting", after.predicting).rows();
+                                       BatchInputs & inputs) const {
+    const ThoughtRows after = build_thought_rows(g, model, modules_, batch, tokens, inputs);
+    const RowLayout & rows  = inputs.rows(g, "predicting", after.predicting).rows();
     return { run_layers(g, model, 0, model.config.n_layer, after.input, rows, inputs.kv()) };
 }
 

@@ -15,30 +15,30 @@ struct TappedPass {
     std::vector<Node> taps;       // [d, n] after every layer, the last one after the final norm
 };
 
-// rows: all of them; kept: those that predict, null: all; tap: the tapped row of each sequence among all rows, kept_tap: among
+// rows: all of them; kept: those that predict, null: all; tap: the tapped row of each sequence among all rows, output_tap: among
 // the kept.
-TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const Rows & rows, const Queries * kept, Node tap,
-                       Node kept_tap, SequenceState & kv) {
+TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const RowLayout & rows,
+                       const OutputRows * output_rows, Node tap, Node output_tap, SequenceState & kv) {
     const int  n_layer = model.config.n_layer;
     TappedPass pass;
     for (int il = 0; il + 1 < n_layer; il++) {
         x = run_layers(g, model, il, il + 1, x, rows, kv);
         pass.taps.push_back(gather_rows(g, x, tap));
     }
-    pass.predicting = run_layers(g, model, n_layer - 1, n_layer, x, rows, kv, kept);
-    pass.taps.push_back(final_norm(g, model, gather_rows(g, pass.predicting, kept_tap)));
+    pass.predicting = run_layers(g, model, n_layer - 1, n_layer, x, rows, kv, output_rows);
+    pass.taps.push_back(final_norm(g, model, gather_rows(g, pass.predicting, output_tap)));
     return pass;
 }
 
 // The standard deviation of the teacher's states in every layer, over the whole minibatch: ranks that have a part of it each
 // agree on it before any distance is taken.
-std::vector<Node> spreads_of(Graph & g, const std::vector<Node> & taps, StepInputs & inputs) {
-    std::vector<Node> spreads;
+std::vector<Node> teacher_stddevs(Graph & g, const std::vector<Node> & taps, BatchInputs & inputs) {
+    std::vector<Node> stddevs;
     if (!inputs.gather()) {
         for (Node tap : taps) {
-            spreads.push_back(deviation(g, tap));
+            stddevs.push_back(standard_deviation(g, tap));
         }
-        return spreads;
+        return stddevs;
     }
     Node own = nullptr; // [2 * n_layer]
     for (Node tap : taps) {
@@ -46,30 +46,30 @@ std::vector<Node> spreads_of(Graph & g, const std::vector<Node> & taps, StepInpu
     }
     const size_t n   = taps.size();
     Node         all = inputs.matrix(g, "spreads", int64_t(n), 1, std::vector<float>(n, 1.0f));
-    g.pause(own, all,
-            [n, gather = inputs.gather(), n_own = float(ggml_nelements(taps.front()))](std::vector<float> mine) {
-                mine.push_back(n_own);
-                const std::vector<std::vector<float>> said = gather(mine);
-                std::vector<float>                    found;
-                for (size_t i = 0; i < n; i++) {
-                    std::vector<Moments> parts;
-                    for (const std::vector<float> & one : said) {
-                        parts.push_back({ one.at(2 * n), one.at(2 * i), one.at(2 * i + 1) });
-                    }
-                    found.push_back(float(deviation(parts)));
+    g.host_callback(
+        own, all, [n, gather = inputs.gather(), n_own = float(ggml_nelements(taps.front()))](std::vector<float> mine) {
+            mine.push_back(n_own);
+            const std::vector<std::vector<float>> gathered = gather(mine);
+            std::vector<float>                    found;
+            for (size_t i = 0; i < n; i++) {
+                std::vector<Moments> parts;
+                for (const std::vector<float> & one : gathered) {
+                    parts.push_back({ one.at(2 * n), one.at(2 * i), one.at(2 * i + 1) });
                 }
-                return found;
-            });
+                found.push_back(float(standard_deviation(parts)));
+            }
+            return found;
+        });
     for (size_t i = 0; i < n; i++) {
-        spreads.push_back(ggml_view_1d(g.ctx(), all, 1, i * sizeof(float)));
+        stddevs.push_back(ggml_view_1d(g.ctx(), all, 1, i * sizeof(float)));
     }
-    return spreads;
+    return stddevs;
 }
 
 } // namespace
 
-std::vector<int32_t> CodiObjective::row_tokens(const Minibatch & batch) const {
-    std::vector<int32_t> ids = Objective::row_tokens(batch);
+std::vector<int32_t> CodiObjective::input_tokens(const Minibatch & batch) const {
+    std::vector<int32_t> ids = Objective::input_tokens(batch);
     if (!batch.has_teacher) {
         return ids;
     }
@@ -82,31 +82,31 @@ std::vector<int32_t> CodiObjective::row_tokens(const Minibatch & batch) const {
 }
 
 BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                                    StepInputs & inputs) const {
-    const int            n = batch.n_examples();
-    std::vector<Stretch> teacher, teacher_kept;
-    std::vector<int32_t> student_tap, teacher_index, teacher_tap, teacher_kept_tap;
-    int                  n_student = 0, n_teacher = 0, n_teacher_kept = 0;
+                                    BatchInputs & inputs) const {
+    const int             n = batch.n_examples();
+    std::vector<SeqRange> teacher, teacher_outputs;
+    std::vector<int32_t>  student_tap, teacher_index, teacher_tap, teacher_output_tap;
+    int                   n_student = 0, n_teacher = 0, n_teacher_outputs = 0;
     for (int b = 0; b < n; b++) {
         const TokenizedExample & example  = batch.examples[size_t(b)];
         const int                n_prompt = int(example.prompt.size()), n_target = int(example.target.size());
         const int                n_trace = int(example.trace.size());
         // The row of target token j comes j + 1 rows after the one that predicts the first.
-        student_tap.push_back(n_student + example.tap + 1);
+        student_tap.push_back(n_student + example.distill_position + 1);
 
         const int n_rows = n_prompt + n_trace + n_target - 1;
-        teacher.push_back(stretch(n + b, 0, n_rows));
-        teacher_kept.push_back(stretch(n + b, n_prompt - 1, n_trace + n_target));
+        teacher.push_back(seq_range(n + b, 0, n_rows));
+        teacher_outputs.push_back(seq_range(n + b, n_prompt - 1, n_trace + n_target));
         for (int i = 0; i < n_trace + n_target; i++) {
             teacher_index.push_back(n_teacher + n_prompt - 1 + i);
         }
-        teacher_tap.push_back(n_teacher + n_prompt + n_trace + example.tap);
-        teacher_kept_tap.push_back(n_teacher_kept + n_trace + example.tap + 1);
+        teacher_tap.push_back(n_teacher + n_prompt + n_trace + example.distill_position);
+        teacher_output_tap.push_back(n_teacher_outputs + n_trace + example.distill_position + 1);
         n_student += n_target;
         n_teacher += n_rows;
-        n_teacher_kept += n_trace + n_target;
+        n_teacher_outputs += n_trace + n_target;
     }
-    const ThoughtRows student = think_first(g, model, modules_, batch, tokens, inputs);
+    const ThoughtRows student = build_thought_rows(g, model, modules_, batch, tokens, inputs);
     Node              tap     = inputs.index(g, "student.tap", student_tap);
     const TappedPass  learned = tapped_pass(
          g, model, student.input, inputs.rows(g, "student", student.predicting).rows(), nullptr, tap, tap, inputs.kv());
@@ -115,21 +115,21 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
         return { learned.predicting };
     }
 
-    const Rows & predicting_rows = inputs.rows(g, "teacher.kept", teacher_kept).rows();
-    Queries      predicting;
+    const RowLayout & predicting_rows = inputs.rows(g, "teacher.kept", teacher_outputs).rows();
+    OutputRows        predicting;
     predicting.index     = inputs.index(g, "teacher.index", teacher_index);
     predicting.positions = predicting_rows.positions;
     predicting.segments  = predicting_rows.segments;
     const TappedPass taught =
         tapped_pass(g, model, slice_rows(g, tokens, student.n_tokens, n_teacher),
                     inputs.rows(g, "teacher", teacher).rows(), &predicting, inputs.index(g, "teacher.tap", teacher_tap),
-                    inputs.index(g, "teacher.kept.tap", teacher_kept_tap), inputs.kv());
+                    inputs.index(g, "teacher.kept.tap", teacher_output_tap), inputs.kv());
 
-    const std::vector<Node> spreads = spreads_of(g, taught.taps, inputs);
+    const std::vector<Node> stddevs = teacher_stddevs(g, taught.taps, inputs);
     // The embeddings at the tap are those of the same token: a distance of zero that counts in the mean.
     Node distance = nullptr;
     for (size_t i = 0; i < taught.taps.size(); i++) {
-        Node one = distillation(g, learned.taps[i], taught.taps[i], spreads[i]);
+        Node one = distillation(g, learned.taps[i], taught.taps[i], stddevs[i]);
         distance = distance ? add(g, distance, one) : one;
     }
     distance = scale(g, distance, 1.0f / float(taught.taps.size() + 1));

@@ -16,11 +16,11 @@ Node first_memory_rows(Graph & g, const LatentShape & shape, Node features, int 
 }
 
 // What step t should say, as the rows of a gold memory; t counts from 1.
-GoldRows gold_rows(Graph & g, const LatentShape & shape, StepInputs & inputs, int n, int t) {
+GoldRows gold_rows(Graph & g, const LatentShape & shape, BatchInputs & inputs, int n, int t) {
     const int         m    = shape.n_memory;
     const std::string name = "gold." + std::to_string(t) + ".";
     const auto        said = [t](const TokenizedExample & example) {
-        return size_t(t) <= example.thoughts.size() ? example.thoughts[size_t(t - 1)] : std::vector<int32_t>{};
+        return size_t(t) <= example.step_targets.size() ? example.step_targets[size_t(t - 1)] : std::vector<int32_t>{};
     };
     GoldRows gold{};
     gold.ids         = inputs.index(g, name + "ids", m * n, [=](const Minibatch & batch) {
@@ -35,9 +35,9 @@ GoldRows gold_rows(Graph & g, const LatentShape & shape, StepInputs & inputs, in
     gold.index       = inputs.index(g, name + "index", m * n, [=](const Minibatch & batch) {
         std::vector<int32_t> index;
         for (const TokenizedExample & example : batch.examples) {
-            const int n_said = int(said(example).size());
+            const int n_supervised_step_targets = int(said(example).size());
             for (int i = 0; i < m; i++) {
-                index.push_back(i < n_said ? int(index.size()) : m * n + i);
+                index.push_back(i < n_supervised_step_targets ? int(index.size()) : m * n + i);
             }
         }
         return index;
@@ -59,20 +59,20 @@ GoldRows gold_rows(Graph & g, const LatentShape & shape, StepInputs & inputs, in
 } // namespace
 
 BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
-                                        StepInputs & inputs) const {
-    const int            n       = batch.n_examples();
-    const int            n_inter = shape_.n_interface();
-    std::vector<Stretch> prompts, interfaces, targets, memory, predicting;
-    int                  n_prompt_rows = 0, n_target_rows = 0;
+                                        BatchInputs & inputs) const {
+    const int             n       = batch.n_examples();
+    const int             n_inter = shape_.n_interface();
+    std::vector<SeqRange> prompts, interfaces, targets, memory, predicting;
+    int                   n_prompt_rows = 0, n_target_rows = 0;
     for (int b = 0; b < n; b++) {
         const int n_prompt = int(batch.examples[size_t(b)].prompt.size());
         const int n_target = int(batch.examples[size_t(b)].target.size());
-        prompts.push_back(stretch(b, 0, n_prompt));
-        interfaces.push_back(stretch(b, n_prompt, n_inter));
-        memory.push_back(stretch(b, n_prompt, shape_.n_memory));
-        predicting.push_back(stretch(b, n_prompt + n_inter - 1, n_target));
+        prompts.push_back(seq_range(b, 0, n_prompt));
+        interfaces.push_back(seq_range(b, n_prompt, n_inter));
+        memory.push_back(seq_range(b, n_prompt, shape_.n_memory));
+        predicting.push_back(seq_range(b, n_prompt + n_inter - 1, n_target));
         if (n_target > 1) {
-            targets.push_back(stretch(b, n_prompt + n_inter, n_target - 1));
+            targets.push_back(seq_range(b, n_prompt + n_inter, n_target - 1));
         }
         n_prompt_rows += n_prompt;
         n_target_rows += n_target - 1;
@@ -88,19 +88,19 @@ BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const
         }
     }
 
-    std::vector<Stretch> all = prompts;
+    std::vector<SeqRange> all = prompts;
     all.insert(all.end(), interfaces.begin(), interfaces.end());
     all.insert(all.end(), targets.begin(), targets.end());
-    RowInputs &    all_rows = inputs.rows(g, "rows", all);
-    const Rows &   last     = inputs.rows(g, "predicting", predicting).rows();
-    TrajectoryRows rows;
-    rows.all            = all_rows.rows();
-    rows.prompt         = all_rows.part(g, 0, n);
-    rows.latter         = all_rows.part(g, n, n + int(targets.size()));
-    rows.memory         = inputs.rows(g, "memory", memory).rows();
-    rows.kept.index     = inputs.index(g, "predicting.index", index);
-    rows.kept.positions = last.positions;
-    rows.kept.segments  = last.segments;
+    RowInputs &       all_rows = inputs.rows(g, "rows", all);
+    const RowLayout & last     = inputs.rows(g, "predicting", predicting).rows();
+    TrajectoryRows    rows;
+    rows.all              = all_rows.rows();
+    rows.prompt           = all_rows.subset(g, 0, n);
+    rows.interface_target = all_rows.subset(g, n, n + int(targets.size()));
+    rows.memory           = inputs.rows(g, "memory", memory).rows();
+    rows.output.index     = inputs.index(g, "predicting.index", index);
+    rows.output.positions = last.positions;
+    rows.output.segments  = last.segments;
 
     for (int t = 1; t <= batch.n_forced(); t++) {
         rows.gold.push_back(gold_rows(g, shape_, inputs, n, t));
@@ -115,10 +115,10 @@ BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const
     Node             target = n_target_rows ? slice_rows(g, tokens, n_prompt_rows, n_target_rows) : nullptr;
     const Trajectory trajectory =
         build_trajectory(g, model, modules_, shape_, steps, batch.n_steps, prompt, target, n, rows, inputs.kv());
-    std::vector<Node> states{ trajectory.kept };
-    if (batch.n_thought_rows > 0) {
+    std::vector<Node> states{ trajectory.output };
+    if (batch.n_step_target_rows > 0) {
         for (Node features : trajectory.features) {
-            states.push_back(first_memory_rows(g, shape_, features, batch.n_thought_rows));
+            states.push_back(first_memory_rows(g, shape_, features, batch.n_step_target_rows));
         }
     }
     return { concat_rows(g, states) };

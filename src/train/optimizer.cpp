@@ -39,7 +39,7 @@ std::vector<std::vector<ParameterGroup::Parameter>> cut(const ParameterGroup & g
 }
 
 // Calls work(first, n) for stretches of at most `most` rows.
-template <typename Work> void for_each_stretch(int64_t n_rows, int64_t most, const Work & work) {
+template <typename Work> void for_each_range(int64_t n_rows, int64_t most, const Work & work) {
     for (int64_t first = 0; first < n_rows; first += most) {
         work(first, std::min(most, n_rows - first));
     }
@@ -80,9 +80,9 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
     factor_ = allocate({ kRow }, "factor");
     for (const ParameterGroup & given : groups) {
         Group group{};
-        group.name     = given.name;
-        group.decay    = given.decay;
-        group.settings = allocate({ 7 }, given.name + ".settings");
+        group.name         = given.name;
+        group.weight_decay = given.weight_decay;
+        group.settings     = allocate({ 7 }, given.name + ".settings");
         for (const auto & parameters : cut(given, most)) {
             add_chunk(group, parameters);
         }
@@ -133,7 +133,7 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
 Node Optimizer::sum_of_squares(const Group & group) {
     Node sum = nullptr;
     for (const Chunk & chunk : group.chunks) {
-        for_each_stretch(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
+        for_each_range(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
             ggml_context * ctx   = norm_graph_.ctx();
             const size_t   bytes = kRow * sizeof(float);
             Node           rows  = ggml_view_3d(ctx, chunk.gradients, kRow, 1, n, bytes, bytes, size_t(first) * bytes);
@@ -154,7 +154,7 @@ Graph & Optimizer::update_graph(bool scaled) {
         graph = std::make_unique<Graph>();
         for (const Group & group : groups_) {
             for (const Chunk & chunk : group.chunks) {
-                for_each_stretch(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
+                for_each_range(chunk.n_rows, limits_.rows, [&](int64_t first, int64_t n) {
                     ggml_context * ctx       = graph->ctx();
                     const auto     rows      = [&](Node flat) { return rows_of(ctx, flat, first, n); };
                     Node           weights   = rows(chunk.weights);
@@ -215,8 +215,8 @@ void Optimizer::collect(Graph & graph, const Tape & tape) const {
     }
 }
 
-StepReport Optimizer::step(const std::vector<double> & rates, double clip, double gradient_scale) {
-    GGML_ASSERT(rates.size() == groups_.size());
+UpdateResult Optimizer::step(const std::vector<double> & lrs, double clip, double gradient_scale) {
+    GGML_ASSERT(lrs.size() == groups_.size());
     norm_graph_.compute(backend_);
     double squares = 0.0;
     for (const Group & group : groups_) {
@@ -230,16 +230,16 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
         clip > 0.0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0; // as torch.nn.utils.clip_grad_norm_ does
     const float factor = float(clipped / gradient_scale);
 
-    n_steps_++;
+    step_count_++;
     // The operation takes its moments with these roundings, so the corrections of their start have to use them too.
     const float  beta1    = float(config_.beta1);
     const float  beta2    = float(config_.beta2);
-    const double correct1 = 1.0 / (1.0 - std::pow(double(beta1), double(n_steps_)));
-    const double correct2 = 1.0 / (1.0 - std::pow(double(beta2), double(n_steps_)));
+    const double correct1 = 1.0 / (1.0 - std::pow(double(beta1), double(step_count_)));
+    const double correct2 = 1.0 / (1.0 - std::pow(double(beta2), double(step_count_)));
     for (size_t i = 0; i < groups_.size(); i++) {
         const Group & group = groups_[i];
-        set_node(group.settings, std::vector<float>{ float(rates[i]), beta1, beta2, float(config_.eps),
-                                                     float(group.decay), float(correct1), float(correct2) });
+        set_node(group.settings, std::vector<float>{ float(lrs[i]), beta1, beta2, float(config_.eps),
+                                                     float(group.weight_decay), float(correct1), float(correct2) });
     }
     Graph & update = update_graph(factor != 1.0f);
     set_node(factor_, std::vector<float>(size_t(kRow), factor));
@@ -247,26 +247,26 @@ StepReport Optimizer::step(const std::vector<double> & rates, double clip, doubl
     return { norm, true };
 }
 
-std::vector<Node> Optimizer::flat(int group, Part part) const {
+std::vector<Node> Optimizer::flat(int group, BufferKind part) const {
     std::vector<Node> nodes;
     for (const Chunk & chunk : groups_[size_t(group)].chunks) {
-        nodes.push_back(part == Part::weights         ? chunk.weights
-                        : part == Part::gradients     ? chunk.gradients
-                        : part == Part::first_moments ? chunk.m
-                                                      : chunk.v);
+        nodes.push_back(part == BufferKind::weights         ? chunk.weights
+                        : part == BufferKind::gradients     ? chunk.gradients
+                        : part == BufferKind::first_moments ? chunk.m
+                                                            : chunk.v);
     }
     return nodes;
 }
 
 int64_t Optimizer::n_flat(int group) const {
     int64_t n = 0;
-    for (Node node : flat(group, Part::weights)) {
+    for (Node node : flat(group, BufferKind::weights)) {
         n += ggml_nelements(node);
     }
     return n;
 }
 
-std::vector<float> Optimizer::read(int group, Part part) const {
+std::vector<float> Optimizer::read(int group, BufferKind part) const {
     std::vector<float> values;
     for (Node node : flat(group, part)) {
         const std::vector<float> chunk = get_node(node);
@@ -275,7 +275,7 @@ std::vector<float> Optimizer::read(int group, Part part) const {
     return values;
 }
 
-void Optimizer::write(int group, Part part, const std::vector<float> & values) {
+void Optimizer::write(int group, BufferKind part, const std::vector<float> & values) {
     if (int64_t(values.size()) != n_flat(group)) {
         throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint holds " +
                                            std::to_string(values.size()) + " numbers, expected " +
@@ -288,14 +288,14 @@ void Optimizer::write(int group, Part part, const std::vector<float> & values) {
     }
 }
 
-void Optimizer::change(int group, Part part, const std::function<void(float * values, size_t n)> & change) {
+void Optimizer::modify(int group, BufferKind part, const std::function<void(float * values, size_t n)> & modify) {
     const std::vector<Node> nodes = flat(group, part);
     if (nodes.size() == 1 && ggml_backend_buffer_is_host(nodes.front()->buffer)) {
-        change(static_cast<float *>(nodes.front()->data), size_t(n_flat(group)));
+        modify(static_cast<float *>(nodes.front()->data), size_t(n_flat(group)));
         return;
     }
     std::vector<float> values = read(group, part);
-    change(values.data(), values.size());
+    modify(values.data(), values.size());
     write(group, part, values);
 }
 
@@ -306,7 +306,7 @@ void Optimizer::reset_moments() {
             clear_bytes(chunk.v, 0, ggml_nbytes(chunk.v));
         }
     }
-    n_steps_ = 0;
+    step_count_ = 0;
 }
 
 size_t Optimizer::n_bytes() const {

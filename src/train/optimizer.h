@@ -22,8 +22,8 @@ struct ParameterGroup {
         std::string          name;
         std::vector<int64_t> ne; // ggml order
     };
-    std::string            name;        // for messages and checkpoints
-    double                 decay = 0.0; // decoupled: a step takes rate * decay * weight away
+    std::string            name;               // for messages and checkpoints
+    double                 weight_decay = 0.0; // decoupled: a step takes rate * decay * weight away
     std::vector<Parameter> parameters;
 };
 
@@ -33,9 +33,9 @@ struct AdamWConfig {
     double eps   = 1e-8;
 };
 
-struct StepReport {
-    double norm;    // of all gradients together, before clipping
-    bool   applied; // false: the norm is not finite and weights, moments and count are untouched
+struct UpdateResult {
+    double grad_norm; // of all gradients together, before clipping
+    bool   applied;   // false: the norm is not finite and weights, moments and count are untouched
 };
 
 // How much goes into one buffer and into one operation.
@@ -66,19 +66,19 @@ class Optimizer {
 
     // One update. rates: one per group. clip: largest norm, 0 for none. gradient_scale: what the loss was multiplied with; the
     // norm and the update are those of the loss itself.
-    StepReport step(const std::vector<double> & rates, double clip, double gradient_scale = 1.0);
+    UpdateResult step(const std::vector<double> & lrs, double clip, double gradient_scale = 1.0);
 
     // Everything a run needs to go on as if it had not stopped, one flat buffer per group in the order given.
-    enum class Part { weights, gradients, first_moments, second_moments };
+    enum class BufferKind { weights, gradients, first_moments, second_moments };
     int                 n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
     int64_t             n_flat(int group) const; // numbers in a buffer
-    std::vector<float>  read(int group, Part part) const;
-    void write(int group, Part part, const std::vector<float> & values); // Error(format) when the size differs
-    // Lets `change` work on the numbers of a buffer, in place where the device's memory is the host's.
-    void    change(int group, Part part, const std::function<void(float * values, size_t n)> & change);
-    int64_t n_steps() const { return n_steps_; }
-    void    set_n_steps(int64_t n) { n_steps_ = n; }
+    std::vector<float>  read(int group, BufferKind part) const;
+    void write(int group, BufferKind part, const std::vector<float> & values); // Error(format) when the size differs
+    // Lets `modify` work on the numbers of a buffer, in place where the device's memory is the host's.
+    void    modify(int group, BufferKind part, const std::function<void(float * values, size_t n)> & modify);
+    int64_t step_count() const { return step_count_; }
+    void    set_step_count(int64_t n) { step_count_ = n; }
 
     // Starts averaging anew: moments and count become zero.
     void reset_moments();
@@ -93,7 +93,7 @@ class Optimizer {
     };
     struct Group {
         std::string        name;
-        double             decay;
+        double             weight_decay;
         std::vector<Chunk> chunks;
         Node               settings; // the seven numbers of the update
         Node               squares;  // [1], sum of squares of the gradients
@@ -103,7 +103,7 @@ class Optimizer {
     };
 
     const Slot &      slot(const std::string & name) const;
-    std::vector<Node> flat(int group, Part part) const;
+    std::vector<Node> flat(int group, BufferKind part) const;
     Node              allocate(const std::vector<int64_t> & ne, const std::string & name);
     void              add_chunk(Group & group, const std::vector<ParameterGroup::Parameter> & parameters);
     Node              sum_of_squares(const Group & group);
@@ -112,7 +112,7 @@ class Optimizer {
     const Backend &                         backend_;
     AdamWConfig                             config_;
     OptimizerLimits                         limits_;
-    int64_t                                 n_steps_ = 0;
+    int64_t                                 step_count_ = 0;
     ggml_context_ptr                        ctx_;
     std::vector<ggml_backend_buffer_ptr>    buffers_;
     std::vector<Group>                      groups_;

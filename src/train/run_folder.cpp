@@ -22,35 +22,35 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char * kFinalKey = "k_default";  // of the line a finished run ends with
-constexpr const char * kScoreKey = "valid_loss"; // of the lines of validations
-constexpr const char * kBetween  = ".new";       // ends what is about to get its name
+constexpr const char * kFinalKey      = "k_default";  // of the line a finished run ends with
+constexpr const char * kValidationKey = "valid_loss"; // of the lines of validations
+constexpr const char * kTempSuffix    = ".new";       // ends what is about to get its name
 
 // A second name for a file, in place of what has that name: at no moment is either name without a whole file. A
 // symbolic link stands for the file it leads to.
-void give_name(const std::string & from, const std::string & to) {
-    const std::string between = to + kBetween;
+void link_or_copy(const std::string & from, const std::string & to) {
+    const std::string temp_path = to + kTempSuffix;
     std::error_code   ec, ignored;
-    fs::remove(between, ignored);
+    fs::remove(temp_path, ignored);
     const fs::path file = fs::canonical(from, ec);
     if (!ec) {
-        fs::create_hard_link(file, between, ec);
+        fs::create_hard_link(file, temp_path, ec);
         if (ec) { // a file system without hard links
-            fs::copy_file(file, between, fs::copy_options::overwrite_existing, ec);
-            ec = ec ? ec : std::error_code(sync_path(between), std::generic_category());
+            fs::copy_file(file, temp_path, fs::copy_options::overwrite_existing, ec);
+            ec = ec ? ec : std::error_code(sync_path(temp_path), std::generic_category());
         }
     }
     if (!ec) {
-        fs::rename(between, to, ec);
+        fs::rename(temp_path, to, ec);
     }
-    fs::remove(between, ignored); // rename leaves it when both were the same file already
+    fs::remove(temp_path, ignored); // rename leaves it when both were the same file already
     if (ec) {
         throw Error(ErrorKind::io, from + ": cannot be kept as " + to + ": " + ec.message());
     }
 }
 
 // "update-120.gguf" -> 120
-std::optional<int64_t> update_in(const std::string & name) {
+std::optional<int64_t> parse_update_number(const std::string & name) {
     constexpr std::string_view start = "update-", end = ".gguf";
     if (name.rfind(start, 0) != 0 || !ends_with(name, end) || name.size() < start.size() + end.size()) {
         return std::nullopt;
@@ -76,7 +76,7 @@ bool RunFolder::has(const std::string & file_path) const {
     return fs::exists(file_path);
 }
 
-bool RunFolder::holds_run() const {
+bool RunFolder::has_run() const {
     return fs::exists(config()) || has_checkpoint();
 }
 
@@ -89,54 +89,54 @@ void RunFolder::check(bool resume, bool replace) const {
         throw Error(ErrorKind::not_found, path_ + ": holds no checkpoint to resume from",
                     "leave --resume out to start the run");
     }
-    if (!resume && holds_run() && !replace) {
+    if (!resume && has_run() && !replace) {
         throw Error(ErrorKind::io, path_ + ": holds a run already",
                     "continue it with --resume, replace it with --force, or choose another --out");
     }
 }
 
-ReplacedRun RunFolder::replaced() const {
-    return ReplacedRun({ path_, file("checkpoint") }, last());
+RunBackup RunFolder::backup() const {
+    return RunBackup({ path_, file("checkpoint") }, last());
 }
 
-void RunFolder::settle_replaced() const noexcept {
+void RunFolder::restore_or_discard_backup() const noexcept {
     std::error_code ignored;
     if (fs::exists(last(), ignored)) {
-        replaced().remove();
+        backup().remove();
     } else {
-        replaced().put_back();
+        backup().restore();
     }
 }
 
 void RunFolder::recover() const {
-    if (replaced().is_there()) {
-        const FolderLock lock(path_);
-        settle_replaced();
+    if (backup().has_backup()) {
+        const DirectoryLock lock(path_);
+        restore_or_discard_backup();
     }
 }
 
-std::unique_ptr<RunHold> RunFolder::create(bool resume, bool replace) const {
+std::unique_ptr<RunGuard> RunFolder::create(bool resume, bool replace) const {
     std::error_code ec;
     fs::create_directories(file("checkpoint"), ec);
     if (ec) {
         throw Error(ErrorKind::io, path_ + ": cannot be made: " + ec.message());
     }
-    FolderLock lock(path_);
-    if (!lock.obstacle().empty()) {
-        log_warning(path_ + ": cannot be locked: " + lock.obstacle() + "; let no other process write there");
+    DirectoryLock lock(path_);
+    if (!lock.lock_error().empty()) {
+        log_warning(path_ + ": cannot be locked: " + lock.lock_error() + "; let no other process write there");
     }
-    if (replaced().is_there()) {
-        settle_replaced();
+    if (backup().has_backup()) {
+        restore_or_discard_backup();
     }
     check(resume, replace); // a run may have begun and ended since the caller looked
-    auto hold = std::make_unique<RunHold>(*this, std::move(lock), !resume);
-    if (!resume && holds_run()) {
+    auto hold = std::make_unique<RunGuard>(*this, std::move(lock), !resume);
+    if (!resume && has_run()) {
         // Only what a run writes; whatever else lies in the folder is not ours.
         std::vector<std::string> files{ config(), metrics(), build(), model(), base(), backbone(), previous(), best() };
-        for (const auto & [update, path] : kept()) {
+        for (const auto & [update, path] : numbered()) {
             files.push_back(path);
         }
-        replaced().set_aside(files);
+        backup().move_to_backup(files);
     }
     remove_unfinished();
     resolve_links();
@@ -145,12 +145,12 @@ std::unique_ptr<RunHold> RunFolder::create(bool resume, bool replace) const {
 
 // What killed processes left half written.
 void RunFolder::remove_unfinished() const {
-    remove_leftovers(path_);
-    remove_leftovers(file("checkpoint"));
+    remove_stale_files(path_);
+    remove_stale_files(file("checkpoint"));
     std::vector<fs::path> unnamed;
     std::error_code       ignored;
     for (const fs::directory_entry & entry : fs::directory_iterator(file("checkpoint"), ignored)) {
-        if (ends_with(entry.path().string(), std::string(".gguf") + kBetween)) {
+        if (ends_with(entry.path().string(), std::string(".gguf") + kTempSuffix)) {
             unnamed.push_back(entry.path());
         }
     }
@@ -164,38 +164,38 @@ void RunFolder::remove_unfinished() const {
 void RunFolder::resolve_links() const {
     for (const std::string & checkpoint : { last(), previous(), best() }) {
         if (fs::is_symlink(checkpoint) && fs::exists(checkpoint)) {
-            give_name(checkpoint, checkpoint);
+            link_or_copy(checkpoint, checkpoint);
         }
     }
 }
 
-RunHold::RunHold(RunFolder folder, FolderLock lock, bool is_new)
+RunGuard::RunGuard(RunFolder folder, DirectoryLock lock, bool is_new)
     : folder_(std::move(folder)), lock_(std::move(lock)), is_new_(is_new) {}
 
-RunHold::~RunHold() {
+RunGuard::~RunGuard() {
     std::error_code ignored;
     if (!is_new_) {
         return;
     }
     if (!fs::exists(folder_.last(), ignored)) {
-        for (const std::string & file : first_files_) {
+        for (const std::string & file : files_to_remove_) {
             fs::remove(file, ignored);
         }
     }
-    folder_.settle_replaced();
+    folder_.restore_or_discard_backup();
 }
 
-void RunFolder::keep_previous() const {
+void RunFolder::save_previous() const {
     if (fs::exists(last())) {
-        give_name(last(), previous());
+        link_or_copy(last(), previous());
     }
 }
 
-std::vector<std::pair<int64_t, std::string>> RunFolder::kept() const {
+std::vector<std::pair<int64_t, std::string>> RunFolder::numbered() const {
     std::vector<std::pair<int64_t, std::string>> files;
     std::error_code                              ec;
     for (const fs::directory_entry & entry : fs::directory_iterator(file("checkpoint"), ec)) {
-        if (const auto update = update_in(entry.path().filename().string())) {
+        if (const auto update = parse_update_number(entry.path().filename().string())) {
             files.emplace_back(*update, entry.path().string());
         }
     }
@@ -208,20 +208,20 @@ std::vector<std::string> RunFolder::checkpoints() const {
     if (fs::exists(previous())) {
         files.push_back(previous());
     }
-    for (const auto & [update, path] : kept()) {
+    for (const auto & [update, path] : numbered()) {
         files.push_back(path);
     }
     return files;
 }
 
-void RunFolder::keep_last(int64_t update, int64_t n) const {
+void RunFolder::save_numbered(int64_t update, int64_t n) const {
     if (n == 0) {
         return;
     }
-    give_name(last(), at(update));
+    link_or_copy(last(), at(update));
     // A run that was taken back writes the later ones anew.
     int64_t n_seen = 0;
-    for (const auto & [number, path] : kept()) {
+    for (const auto & [number, path] : numbered()) {
         n_seen += number <= update;
         if (n_seen > n) {
             std::error_code ignored;
@@ -230,8 +230,8 @@ void RunFolder::keep_last(int64_t update, int64_t n) const {
     }
 }
 
-void RunFolder::return_to(const std::string & checkpoint) const {
-    give_name(checkpoint, last());
+void RunFolder::restore_last(const std::string & checkpoint) const {
+    link_or_copy(checkpoint, last());
 }
 
 void RunFolder::update_config(const std::string & toml) const {
@@ -258,7 +258,7 @@ void RunFolder::sync_metrics() const {
     }
 }
 
-void RunFolder::cut_metrics(int64_t update, int64_t scored) const {
+void RunFolder::cut_metrics(int64_t update, int64_t validated) const {
     if (!fs::exists(metrics())) {
         return;
     }
@@ -267,7 +267,7 @@ void RunFolder::cut_metrics(int64_t update, int64_t scored) const {
     while (std::getline(in, line)) {
         const Json parsed = try_parse_json(line).value_or(Json()); // the last line may have been cut off
         if (parsed.is_object() && parsed.contains("update") && !parsed.contains(kFinalKey) &&
-            parsed["update"] <= (parsed.contains(kScoreKey) ? scored : update)) {
+            parsed["update"] <= (parsed.contains(kValidationKey) ? validated : update)) {
             kept += line + "\n";
         }
     }

@@ -3,9 +3,9 @@
 // sidecar.
 #pragma once
 
-#include "base/folder_lock.h"
+#include "base/directory_lock.h"
 #include "base/json.h"
-#include "train/replaced_run.h"
+#include "train/run_backup.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace penelope {
 
-class RunHold;
+class RunGuard;
 
 class RunFolder {
   public:
@@ -26,11 +26,11 @@ class RunFolder {
     void check(bool resume, bool replace) const;
     // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written.
     // Throws Error when somebody else is at work there, and what check() does.
-    [[nodiscard]] std::unique_ptr<RunHold> create(bool resume, bool replace) const;
+    [[nodiscard]] std::unique_ptr<RunGuard> create(bool resume, bool replace) const;
     // Puts back the run that a new one was to replace when it was killed before its first checkpoint.
     void recover() const;
     // The new run has its first checkpoint.
-    void drop_replaced() const noexcept { replaced().remove(); }
+    void discard_backup() const noexcept { backup().remove(); }
 
     // The last part of its path, however that is spelled.
     std::string name() const;
@@ -51,11 +51,11 @@ class RunFolder {
     std::vector<std::string> checkpoints() const;
 
     // Before last() is replaced: what it holds becomes previous().
-    void keep_previous() const;
+    void save_previous() const;
     // After it was written: it stays as at(update), and of these the newest n.
-    void keep_last(int64_t update, int64_t n) const;
+    void save_numbered(int64_t update, int64_t n) const;
     // last() is damaged: this checkpoint takes its place.
-    void return_to(const std::string & checkpoint) const;
+    void restore_last(const std::string & checkpoint) const;
 
     // Writes config() anew unless it says this already.
     void update_config(const std::string & toml) const;
@@ -64,19 +64,19 @@ class RunFolder {
     // What was appended is on the disk.
     void sync_metrics() const;
     // Drops what a run that was cut off wrote after this update, and scores of later validations than that of update
-    // `scored`.
-    void cut_metrics(int64_t update, int64_t scored) const;
+    // `validated`.
+    void cut_metrics(int64_t update, int64_t validated) const;
 
   private:
-    friend class RunHold;
+    friend class RunGuard;
 
-    ReplacedRun                                  replaced() const;
-    void                                         settle_replaced() const noexcept;
+    RunBackup                                    backup() const;
+    void                                         restore_or_discard_backup() const noexcept;
     void                                         remove_unfinished() const;
     void                                         resolve_links() const;
-    bool                                         holds_run() const;
+    bool                                         has_run() const;
     bool                                         has_checkpoint() const;
-    std::vector<std::pair<int64_t, std::string>> kept() const; // at(update) by update, the newest first
+    std::vector<std::pair<int64_t, std::string>> numbered() const; // at(update) by update, the newest first
     std::string                                  file(const std::string & name) const;
 
     std::string path_;
@@ -84,20 +84,20 @@ class RunFolder {
 
 // While it lives nobody else writes to the folder. When a new run ends before its first checkpoint, the files it began
 // with go and the run it was to replace is back.
-class RunHold {
+class RunGuard {
   public:
-    RunHold(RunFolder folder, FolderLock lock, bool is_new);
-    ~RunHold();
-    RunHold(const RunHold &)             = delete;
-    RunHold & operator=(const RunHold &) = delete;
+    RunGuard(RunFolder folder, DirectoryLock lock, bool is_new);
+    ~RunGuard();
+    RunGuard(const RunGuard &)             = delete;
+    RunGuard & operator=(const RunGuard &) = delete;
 
-    void begins_with(const std::string & file) { first_files_.push_back(file); } // before it is written
+    void remove_on_failure(const std::string & file) { files_to_remove_.push_back(file); } // before it is written
 
   private:
     RunFolder                folder_;
-    FolderLock               lock_;
+    DirectoryLock            lock_;
     bool                     is_new_;
-    std::vector<std::string> first_files_;
+    std::vector<std::string> files_to_remove_;
 };
 
 } // namespace penelope

@@ -68,14 +68,15 @@ uint64_t n_trained(const TrainedModel & model, bool in_adapter) {
 // The base with the trained weights in F32, as any llama.cpp program loads it; with the wording it answers to by
 // itself.
 void save_backbone(const TrainedModel & model, const std::string & name, const std::string & path,
-                   const std::optional<Wording> & wording, const GgufWriter::WhenWhole & when_whole = {}) {
+                   const std::optional<PromptFormat> & prompt_format,
+                   const GgufWriter::BeforeRename &    before_rename = {}) {
     const GgufReader &          base    = model.base();
     const std::set<std::string> trained = trained_names(model);
     GgufWriter                  writer(path, true);
     writer.copy_keys(base);
     write_identity(writer, name, "model", "", n_trained(model, false));
-    if (wording) {
-        write_wording(writer, *wording);
+    if (prompt_format) {
+        write_prompt_format(writer, *prompt_format);
     }
     for (const GgufTensor & tensor : base.tensors()) {
         writer.add_tensor(tensor.name, GGML_TYPE_F32, std::vector<int64_t>(tensor.ne, tensor.ne + tensor.n_dims));
@@ -86,17 +87,17 @@ void save_backbone(const TrainedModel & model, const std::string & name, const s
             trained.count(tensor.name) ? model.optimizer().values(tensor.name) : read_f32(base, tensor);
         writer.write_tensor(tensor.name, values.data(), values.size() * sizeof(float));
     }
-    writer.finish(when_whole);
+    writer.finish(before_rename);
 }
 
-void save_adapter(const TrainedModel & model, const SavedTexts & texts, SidecarConfig sidecar,
+void save_adapter(const TrainedModel & model, const SavedMetadata & texts, SidecarConfig sidecar,
                   const std::string & path) {
     GgufWriter writer(path, true);
     if (!model.training().format()) {
         writer.set_str(keys::general_architecture, sidecar.base.architecture);
         writer.set_str(keys::adapter_type, "lora");
         writer.set_f32(keys::adapter_lora_alpha, model.choice().lora_alpha);
-        write_wording(writer, wording_of(sidecar));
+        write_prompt_format(writer, prompt_format_of(sidecar));
     } else {
         sidecar.k_default     = uint32_t(texts.k_default);
         sidecar.visible_steps = texts.visible_steps;
@@ -111,19 +112,19 @@ void save_adapter(const TrainedModel & model, const SavedTexts & texts, SidecarC
 
 } // namespace
 
-void save_model(const TrainedModel & model, const SavedTexts & texts, const std::string & path) {
+void save_model(const TrainedModel & model, const SavedMetadata & texts, const std::string & path) {
     if (!model.training().format() && model.choice().full) {
-        save_backbone(model, texts.name, path, wording_of(model.sidecar()));
+        save_backbone(model, texts.name, path, prompt_format_of(model.sidecar()));
     } else {
         save_adapter(model, texts, model.sidecar(), path);
     }
 }
 
-void save_sidecar_and_backbone(const TrainedModel & model, const SavedTexts & texts, const std::string & path,
+void save_sidecar_and_backbone(const TrainedModel & model, const SavedMetadata & texts, const std::string & path,
                                const std::string & backbone) {
     save_backbone(model, texts.name, backbone, std::nullopt, [&](const std::string & written) {
-        SidecarConfig sidecar = model.sidecar();
-        sidecar.base.sample   = sample_base(GgufReader::open(written));
+        SidecarConfig sidecar    = model.sidecar();
+        sidecar.base.fingerprint = fingerprint_weights(GgufReader::open(written));
         save_adapter(model, texts, std::move(sidecar), path);
     });
 }

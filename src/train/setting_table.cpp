@@ -33,10 +33,10 @@ bool has_pairs(const TrainSettings & s) {
     return !s.model.full;
 }
 
-// A size of the method's modules (latent/method_format.h); a method that has no such field leaves it out.
+// A size of the method's modules (sidecar/method_format.h); a method that has no such field leaves it out.
 constexpr char interval[] = "interval", memory[] = "memory", readout[] = "readout", k_max[] = "k-max",
-               time_length[] = "time-length", projection_length[] = "projection-length",
-               adapter_length[] = "adapter-length", transition[] = "transition";
+               time_width[] = "time-width", projection_width[] = "projection-width", adapter_width[] = "adapter-width",
+               transition[] = "transition";
 
 template <const char * name> bool has_field(const TrainSettings & s) {
     return has_flag(method_training(s.model.method).format(), name);
@@ -56,31 +56,31 @@ const std::vector<SettingRow> & setting_table() {
         { "full", "", flag, "", "", "", g_training, weights, [](S & s) -> At { return &s.model.full; },
           "train all weights of the backbone instead of LoRA" },
         { "init-random", "", text, "SHAPE.toml", "", "", g_training, weights,
-          [](S & s) -> At { return &s.new_shape; },
+          [](S & s) -> At { return &s.shape_path; },
           "start from a new small backbone of this shape instead of -m; needs --full", nullptr, true },
         { "updates", "", integer, "N", "0", "0..", g_training, weights, [](S & s) -> At { return &s.n_updates; },
           "optimizer steps; 0: as --epochs says, else 1500 (PrOntoQA 3000) for latent methods and 3, 1 or 2 "
           "epochs of Deep ListOps, ProsQA or PrOntoQA for cot" },
         { "epochs", "", number, "N", "0", "0..1000000", g_training, none, [](S & s) -> At { return &s.epochs; },
           "passes over the training data, instead of --updates" },
-        { "batch", "", integer, "N", "0", "0..4096", g_training, weights, [](S & s) -> At { return &s.batch; },
+        { "batch-size", "", integer, "N", "0", "0..4096", g_training, weights, [](S & s) -> At { return &s.batch_size; },
           "examples of an update; 0: 4 (PrOntoQA 8)" },
-        { "depth", "", integer, "K", "", "0..1000", g_training, weights, [](S & s) -> At { return &s.depth; },
+        { "latent-steps", "-K", integer, "N", "", "0..1000", g_training, weights, [](S & s) -> At { return &s.latent_steps; },
           "latent steps of the last stage (default 6, Coconut on Deep ListOps 8); 0: the same targets without "
           "latent steps", is_latent },
-        { "depth-draw", "", choice, "NAME", "stages", "stages|uniform|free", g_training, weights,
-          [](S & s) -> At { return &s.depth_draw; },
-          "stages: depth rises block by block as in the paper; uniform: each update draws K from 1 to --depth "
-          "and asks for the answers that K steps and the final pass can reach; free: the same, asking for all",
+        { "k-schedule", "", choice, "NAME", "staged", "staged|uniform|uniform-all", g_training, weights,
+          [](S & s) -> At { return &s.k_schedule; },
+          "staged: K rises block by block as in the paper; uniform: each update draws K from 1 to --latent-steps "
+          "and asks for the answers that K steps and the final pass can reach; uniform-all: the same, asking for all",
           is_latent },
-        { "learned", "", number, "LOSS", "0", "0..", g_training, weights, [](S & s) -> At { return &s.learned; },
+        { "advance-at", "", number, "LOSS", "0", "0..", g_training, weights, [](S & s) -> At { return &s.advance_loss; },
           "a stage lasts until its smoothed loss is at most this, on targets and on steps; with a drawn K its "
           "largest value rises likewise; 0: as planned", is_latent },
         { "step-loss", "", number, "W", "0", "0..1000", g_training, weights, [](S & s) -> At { return &s.step_loss; },
           "weight of a loss on what the memory says at each latent step, against the result of the gold step",
           is_latent },
-        { "step-fade", "", number, "SHARE", "0", "0..1", g_training, weights,
-          [](S & s) -> At { return &s.step_fade; },
+        { "step-loss-anneal", "", number, "SHARE", "0", "0..1", g_training, weights,
+          [](S & s) -> At { return &s.step_loss_anneal; },
           "share of the updates, at the end, over which that weight falls to 0", is_latent },
         { "teacher-forcing", "", number, "SHARE", "0", "0..1", g_training, weights,
           [](S & s) -> At { return &s.teacher_forcing; },
@@ -90,15 +90,15 @@ const std::vector<SettingRow> & setting_table() {
           "draw examples by how well their number of gold steps is answered so far: weight max(0.1, 1 - accuracy)" },
         { "distill", "", number, "W", "20", "0..1000000", g_training, weights, [](S & s) -> At { return &s.distill; },
           "CODI: weight of the distance between the states of student and teacher", is_latent },
-        { "rates", "", text, "BACKBONE,MODULES", "", "", g_training, weights,
-          [](S & s) -> At { return std::pair(&s.backbone_rate, &s.module_rate); },
+        { "lr", "", text, "BACKBONE,MODULES", "", "", g_training, weights,
+          [](S & s) -> At { return std::pair(&s.backbone_lr, &s.module_lr); },
           "learning rates of LoRA or backbone and of the modules (default 1e-4 for cot, else 2e-5,1e-4)" },
         { "warmup", "", number, "SHARE", "0.05", "0..1", g_training, weights, [](S & s) -> At { return &s.warmup; },
           "share of the updates over which the rates rise; then they fall along a cosine" },
         { "clip", "", number, "NORM", "1", "0..", g_training, weights, [](S & s) -> At { return &s.clip; },
           "largest norm of all gradients together; 0: none" },
         { "weight-decay", "", number, "W", "0.01", "0..", g_training, weights,
-          [](S & s) -> At { return &s.model.decay; },
+          [](S & s) -> At { return &s.model.weight_decay; },
           "of matrices, decoupled" },
         { "beta2", "", number, "B", "0.999", "0..0.999999", g_training, weights,
           [](S & s) -> At { return &s.model.beta2; },
@@ -124,15 +124,15 @@ const std::vector<SettingRow> & setting_table() {
         { "k-max", "", integer, "K", "0", "0..1000", g_training, weights,
           [](S & s) -> At { return &s.model.sidecar.k_max; },
           "most latent steps the modules can take; 0: 8", has_field<k_max> },
-        { "time-length", "", integer, "N", "0", "0..1048576", g_training, weights,
-          [](S & s) -> At { return &s.model.sidecar.time_length; },
-          "width of the time network; 0: half the model's", has_field<time_length> },
-        { "projection-length", "", integer, "N", "0", "0..1048576", g_training, weights,
-          [](S & s) -> At { return &s.model.sidecar.projection_length; },
-          "width of the projection of CODI; 0: the model's", has_field<projection_length> },
-        { "adapter-length", "", integer, "N", "0", "0..1048576", g_training, weights,
-          [](S & s) -> At { return &s.model.sidecar.adapter_length; },
-          "width of the adapter; 0: an eighth of the model's", has_field<adapter_length> },
+        { "time-width", "", integer, "N", "0", "0..1048576", g_training, weights,
+          [](S & s) -> At { return &s.model.sidecar.time_width; },
+          "width of the time network; 0: half the model's", has_field<time_width> },
+        { "projection-width", "", integer, "N", "0", "0..1048576", g_training, weights,
+          [](S & s) -> At { return &s.model.sidecar.projection_width; },
+          "width of the projection of CODI; 0: the model's", has_field<projection_width> },
+        { "adapter-width", "", integer, "N", "0", "0..1048576", g_training, weights,
+          [](S & s) -> At { return &s.model.sidecar.adapter_width; },
+          "width of the adapter; 0: an eighth of the model's", has_field<adapter_width> },
         { "transition", "", choice, "NAME", "", "gru|overwrite", g_training, weights,
           [](S & s) -> At { return &s.model.sidecar.transition; },
           "how memory changes in a step (default gru)", has_field<transition> },
@@ -182,7 +182,7 @@ const std::vector<SettingRow> & setting_table() {
           "name of the model, kept in its file (default: that of the run folder)" },
         { "save-every", "", integer, "N", "100", "0..", g_output, files, [](S & s) -> At { return &s.save_every; },
           "updates between checkpoints; 0: at the end only" },
-        { "keep", "", integer, "N", "0", "0..1000000", g_output, files, [](S & s) -> At { return &s.n_kept; },
+        { "keep-checkpoints", "", integer, "N", "0", "0..1000000", g_output, files, [](S & s) -> At { return &s.n_keep_checkpoints; },
           "checkpoints that stay as checkpoint/update-U.gguf, the newest N; 0: only the last and the one before "
           "it" },
     };

@@ -4,9 +4,9 @@
 #include "base/format.h"
 #include "base/path.h"
 #include "task/example_format.h"
+#include "text/prompt_format.h"
 #include "text/prompt_template.h"
 #include "text/utf8.h"
-#include "text/wording.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,20 +35,21 @@ void require_utf8_path(const std::string & path, const std::string & flag) {
     }
 }
 
-constexpr double kSourceRate       = 1e-4;
-constexpr double kContinuationRate = 2e-5;
-constexpr int    kAnswerTokens     = 32;  // room for an answer
-constexpr int    kTraceTokens      = 256; // and for one with visible steps
+constexpr double kCotLr        = 1e-4;
+constexpr double kLatentLr     = 2e-5;
+constexpr int    kAnswerTokens = 32;  // room for an answer
+constexpr int    kTraceTokens  = 256; // and for one with visible steps
 
 void check(const TrainSettings & s) {
-    require(s.depth <= int(s.model.sidecar.k_max),
-            "--depth " + std::to_string(s.depth) + ": is above --k-max " + std::to_string(s.model.sidecar.k_max));
-    require(s.new_shape.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
-    require(s.new_shape.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
+    require(s.latent_steps <= int(s.model.sidecar.k_max), "--latent-steps " + std::to_string(s.latent_steps) +
+                                                              ": is above --k-max " +
+                                                              std::to_string(s.model.sidecar.k_max));
+    require(s.shape_path.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
+    require(s.shape_path.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
     require_utf8_path(s.data, "--data");
     require_utf8_path(s.model.init, "--init");
-    require_utf8_path(s.new_shape, "--init-random");
-    require_utf8_path(s.new_shape.empty() ? s.model.base : "", "--model");
+    require_utf8_path(s.shape_path, "--init-random");
+    require_utf8_path(s.shape_path.empty() ? s.model.base : "", "--model");
     require_utf8(s.name, "--name", "it", "");
     require_utf8(s.model.sidecar.prompt_template, "--prompt-template", "it", "");
     require_utf8(s.model.sidecar.answer_prefix, "--answer-prefix", "it", "");
@@ -62,7 +63,7 @@ std::string shown(const std::string & value) {
 }
 
 // An open value becomes the file's, or the fallback where there is no file; a given one must not contradict the file.
-template <typename T> void settle(T & value, const T * in_file, const T & fallback, const std::string & flag) {
+template <typename T> void resolve_value(T & value, const T * in_file, const T & fallback, const std::string & flag) {
     if (value == T{}) {
         value = in_file ? *in_file : fallback;
     } else if (in_file && value != *in_file) {
@@ -72,16 +73,16 @@ template <typename T> void settle(T & value, const T * in_file, const T & fallba
 }
 
 // The same for a value of the method's modules.
-void settle_field(const MethodField & field, SidecarConfig & c, const SidecarConfig * in_file,
-                  const SidecarConfig & usual) {
+void resolve_field(const MethodField & field, SidecarConfig & c, const SidecarConfig * in_file,
+                   const SidecarConfig & defaults) {
     const std::string flag = std::string("--") + field.flag;
     if (field.text) {
-        settle(c.*field.text, in_file ? &(in_file->*field.text) : nullptr, usual.*field.text, flag);
+        resolve_value(c.*field.text, in_file ? &(in_file->*field.text) : nullptr, defaults.*field.text, flag);
     } else if (!field.end) {
-        settle(c.*field.number, in_file ? &(in_file->*field.number) : nullptr, usual.*field.number, flag);
+        resolve_value(c.*field.number, in_file ? &(in_file->*field.number) : nullptr, defaults.*field.number, flag);
     } else if (c.*field.end == 0) {
-        c.*field.number = (in_file ? *in_file : usual).*field.number;
-        c.*field.end    = (in_file ? *in_file : usual).*field.end;
+        c.*field.number = (in_file ? *in_file : defaults).*field.number;
+        c.*field.end    = (in_file ? *in_file : defaults).*field.end;
     } else {
         require(!in_file || (c.*field.number == in_file->*field.number && c.*field.end == in_file->*field.end),
                 flag + ": the file of --init was made with another");
@@ -100,12 +101,12 @@ void clear_field(const MethodField & field, SidecarConfig & c) {
 }
 
 void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, const ExampleFormat & format) {
-    SidecarConfig          held;
-    bool                   has_modules = false;
-    std::optional<Wording> wording;
+    SidecarConfig               held;
+    bool                        has_modules = false;
+    std::optional<PromptFormat> prompt_format;
     if (!s.model.init.empty()) {
         const GgufReader file = GgufReader::open(s.model.init);
-        wording               = find_wording(file);
+        prompt_format         = find_prompt_format(file);
         if (is_sidecar(file)) {
             held        = read_sidecar_config(file);
             has_modules = held.method == s.model.method;
@@ -113,22 +114,25 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
     }
     const MethodTraining & training = method_training(s.model.method);
     SidecarConfig &        c        = s.model.sidecar;
-    const auto             text = [&](std::string Wording::*field) { return wording ? &((*wording).*field) : nullptr; };
-    settle(c.prompt_template, text(&Wording::prompt_template), std::string(format.prompt_template),
-           "--prompt-template");
+    const auto             text     = [&](std::string PromptFormat::*field) {
+        return prompt_format ? &((*prompt_format).*field) : nullptr;
+    };
+    resolve_value(c.prompt_template, text(&PromptFormat::prompt_template), std::string(format.prompt_template),
+                  "--prompt-template");
     const bool        own    = c.task.empty() || c.task == generic_task().name;
     const std::string prefix = training.answer_prefix ? training.answer_prefix
                                : own                  ? format.answer_prefix
                                                       : find_task(c.task).answer_prefix;
     // A prefix of the method's own does not give way to that of another method's file.
-    settle(c.answer_prefix, training.answer_prefix && !has_modules ? nullptr : text(&Wording::answer_prefix), prefix,
-           "--answer-prefix");
+    resolve_value(c.answer_prefix,
+                  training.answer_prefix && !has_modules ? nullptr : text(&PromptFormat::answer_prefix), prefix,
+                  "--answer-prefix");
 
-    SidecarConfig usual;
-    training.usual_shape(usual, base, depth);
+    SidecarConfig defaults;
+    training.default_shape(defaults, base, depth);
     for (const MethodField * field : flagged_fields()) {
         if (has_flag(training.format(), field->flag)) {
-            settle_field(*field, c, has_modules ? &held : nullptr, usual);
+            resolve_field(*field, c, has_modules ? &held : nullptr, defaults);
         } else {
             // A recipe may serve several methods: what means nothing to this one must not tell its runs apart.
             clear_field(*field, c);
@@ -137,15 +141,15 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
 }
 
 // Data of one's own is thought about in as many latent steps as it has written ones, up to the usual number.
-int depth_for(const std::vector<Example> & examples, int usual, const Task & task) {
+int latent_steps_for(const std::vector<Example> & examples, int defaults, const Task & task) {
     if (&task != &generic_task()) {
-        return usual;
+        return defaults;
     }
     size_t most = 1;
     for (const Example & example : examples) {
         most = std::max(most, example.steps.size());
     }
-    return int(std::min(most, size_t(usual)));
+    return int(std::min(most, size_t(defaults)));
 }
 
 } // namespace
@@ -156,63 +160,64 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     const MethodTraining & training = method_training(s.model.method);
     const Task &           task     = *choice.task;
     const Protocol &       protocol = task.protocol;
-    s.model.keep_transposes         = !s.low_memory;
+    s.model.cache_transposes        = !s.low_memory;
     s.model.recompute               = s.model.recompute || s.low_memory;
     if (s.model.full) {
         s.model.dropout = 0; // there are no pairs
     }
-    if (s.batch == 0) {
-        s.batch = protocol.batch;
+    if (s.batch_size == 0) {
+        s.batch_size = protocol.batch_size;
     }
     if (s.n_updates == 0) {
-        const double epochs = s.epochs > 0 ? s.epochs : training.is_source ? protocol.source_epochs : 0;
-        s.n_updates = epochs > 0 ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch)))
-                                 : protocol.latent_updates;
+        const double epochs = s.epochs > 0 ? s.epochs : training.is_cot_stage ? protocol.cot_epochs : 0;
+        s.n_updates         = epochs > 0
+                                  ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch_size)))
+                                  : protocol.latent_updates;
     }
-    if (s.backbone_rate == 0) {
-        s.backbone_rate = training.is_source ? kSourceRate : kContinuationRate;
+    if (s.backbone_lr == 0) {
+        s.backbone_lr = training.is_cot_stage ? kCotLr : kLatentLr;
     }
-    const int usual_depth = depth_for(examples, training.usual_depth(task), task);
-    if (usual_depth == 0 || s.depth < 0) {
-        s.depth = usual_depth;
+    const int default_latent_steps = latent_steps_for(examples, training.default_latent_steps(task), task);
+    if (default_latent_steps == 0 || s.latent_steps < 0) {
+        s.latent_steps = default_latent_steps;
     }
     // Without latent steps the targets still lose their steps one by one, so that only the latent steps differ.
-    s.n_blocks = s.depth > 0 ? s.depth : usual_depth;
+    s.n_blocks = s.latent_steps > 0 ? s.latent_steps : default_latent_steps;
     if (s.validation.n_predict == 0) {
-        s.validation.n_predict = training.is_source ? kTraceTokens : kAnswerTokens;
+        s.validation.n_predict = training.is_cot_stage ? kTraceTokens : kAnswerTokens;
     }
     // As with the modules: what means nothing to a method must not tell its runs apart.
-    if (!training.has_stages) {
-        s.depth_draw = "stages";
-        s.learned    = 0;
+    if (!training.has_curriculum) {
+        s.k_schedule   = "staged";
+        s.advance_loss = 0;
     }
-    if (s.depth == 0 && s.depth_draw != "stages") { // one stage without latent steps
-        s.learned = 0;
+    if (s.latent_steps == 0 && s.k_schedule != "staged") { // one stage without latent steps
+        s.advance_loss = 0;
     }
     if (!training.has_teacher) {
         s.distill = 0;
     }
-    if (!training.says_steps || s.depth == 0) {
+    if (!training.supports_step_loss || s.latent_steps == 0) {
         s.step_loss = 0;
     }
-    if (!training.says_steps || s.depth == 0) {
+    if (!training.supports_step_loss || s.latent_steps == 0) {
         s.teacher_forcing = 0;
     }
     require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs a loss on what the steps say",
             "add --step-loss 0.5");
     if (s.step_loss == 0) {
-        s.step_fade = 0;
+        s.step_loss_anneal = 0;
     }
     require(s.step_loss == 0 || std::any_of(examples.begin(), examples.end(),
                                             [](const Example & example) { return !example.steps.empty(); }),
             "--step-loss: no example has steps to ask for", "give the examples \"steps\", or leave the flag out");
-    resolve_sidecar(s, base, s.depth, format_of(examples.front().kind));
+    resolve_sidecar(s, base, s.latent_steps, format_of(examples.front().kind));
     check(s);
     return choice;
 }
 
-double step_weight(const TrainSettings & s, int64_t update) {
-    const double n_fading = s.step_fade * double(s.n_updates);
+double step_loss_weight(const TrainSettings & s, int64_t update) {
+    const double n_fading = s.step_loss_anneal * double(s.n_updates);
     const double n_left   = double(s.n_updates - update);
     return n_left >= n_fading ? s.step_loss : s.step_loss * n_left / n_fading;
 }

@@ -14,32 +14,32 @@ namespace penelope {
 
 // Names, defaults and limits are in the table of train/setting_table.h; default_settings() there gives all of them.
 struct TrainSettings {
-    ModelChoice       model;
-    std::string       data;              // directory with train.jsonl and valid.jsonl, or Coconut's .json
-    std::string       out;               // run folder
-    std::string       name;              // general.name of what is saved; empty: the run folder's
-    std::string       new_shape;         // TOML of a backbone to make; model.base is then a file of the run folder
-    int64_t           n_updates = 0;     // 0: by `epochs`, or as the protocol says for method and task
-    int64_t           n_staged  = 0;     // updates the stages are for, of a run made longer since; 0: n_updates
-    double            epochs    = 0;     // passes over the training data, when n_updates is 0
-    int               batch     = 0;     // examples of an update; 0: as the protocol says for the task
-    int               depth     = -1;    // K of the last stage; -1: as the protocol says, which is 0 for visible steps
-    int               n_blocks  = 0;     // of the curriculum, by the depth; set by resolve_settings
-    std::string       depth_draw;        // how K follows from the update, see train/curriculum.h
-    double            learned       = 0; // loss at which a stage ends; 0: stages last as planned
-    double            step_loss     = 0; // weight of the loss on what the memory says at each latent step
-    double            distill       = 0; // weight of the distance from the teacher, where a method has one
-    double            step_fade     = 0; // share of the updates, at the end, over which that weight falls to 0
-    double            backbone_rate = 0; // of LoRA, or of all weights; 0: as the protocol says for the method
-    double            module_rate   = 1e-4;
-    double            warmup        = 0; // share of the updates
-    double            clip          = 0;
-    int               max_length    = 0; // rows of an example; 0: the base's context
-    bool              skip_long     = false;
-    bool              low_memory    = false; // no transposed weights, and layers are computed again
-    int64_t           eval_every    = 0;     // 0: at the end only
-    int64_t           save_every    = 0;     // 0: at the end only
-    int64_t           n_kept        = 0;     // checkpoints that stay under the number of their update
+    TrainModelOptions model;
+    std::string       data;                   // directory with train.jsonl and valid.jsonl, or Coconut's .json
+    std::string       out;                    // run folder
+    std::string       name;                   // general.name of what is saved; empty: the run folder's
+    std::string       shape_path;             // TOML of a backbone to make; model.base is then a file of the run folder
+    int64_t           n_updates          = 0; // 0: by `epochs`, or as the protocol says for method and task
+    int64_t           curriculum_updates = 0; // updates the stages are for, of a run made longer since; 0: n_updates
+    double            epochs             = 0; // passes over the training data, when n_updates is 0
+    int               batch_size         = 0; // examples of an update; 0: as the protocol says for the task
+    int               latent_steps = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible steps
+    int               n_blocks     = 0;  // of the curriculum, by the depth; set by resolve_settings
+    std::string       k_schedule;        // how K follows from the update, see train/curriculum.h
+    double            advance_loss       = 0; // loss at which a stage ends; 0: stages last as planned
+    double            step_loss          = 0; // weight of the loss on what the memory says at each latent step
+    double            distill            = 0; // weight of the distance from the teacher, where a method has one
+    double            step_loss_anneal   = 0; // share of the updates, at the end, over which that weight falls to 0
+    double            backbone_lr        = 0; // of LoRA, or of all weights; 0: as the protocol says for the method
+    double            module_lr          = 1e-4;
+    double            warmup             = 0; // share of the updates
+    double            clip               = 0;
+    int               max_length         = 0; // rows of an example; 0: the base's context
+    bool              skip_long          = false;
+    bool              low_memory         = false; // no transposed weights, and layers are computed again
+    int64_t           eval_every         = 0;     // 0: at the end only
+    int64_t           save_every         = 0;     // 0: at the end only
+    int64_t           n_keep_checkpoints = 0;     // checkpoints that stay under the number of their update
     ValidationOptions validation;
 
     double teacher_forcing = 0; // share of examples whose memory is forced at first, see train/teacher_forcing.h
@@ -53,7 +53,7 @@ struct TrainSettings {
 TaskChoice resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
 
 // The weight of the loss on latent steps at an update, 1 .. n_updates.
-double step_weight(const TrainSettings & settings, int64_t update);
+double step_loss_weight(const TrainSettings & settings, int64_t update);
 
 // Keys are the long flags of the program, so that the file can be given to --config again.
 std::string settings_toml(const TrainSettings & settings);

@@ -56,7 +56,7 @@ void insert(toml::table & table, const SettingRow & row, const OrderedJson & val
 
 std::string settings_toml(const TrainSettings & settings) {
     toml::table table;
-    if (settings.new_shape.empty()) { // else the backbone follows from it
+    if (settings.shape_path.empty()) { // else the backbone follows from it
         table.insert("model", absolute(settings.model.base));
     }
     for (const SettingRow & row : setting_table()) {

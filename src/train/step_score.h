@@ -2,22 +2,22 @@
 // together, which greedy decoding then chooses (it may choose it below that too: these are lower bounds).
 #pragma once
 
+#include "train/batch_graph.h"
 #include "train/minibatch.h"
-#include "train/step_graph.h"
 
 #include <vector>
 
 namespace penelope {
 
 struct RightCount {
-    double n_right = 0, n_asked = 0;
+    double n_right = 0, n_supervised_targets = 0;
 };
 
-// Whether each example's whole target is right; those whose target does not count are left out (n_asked 0).
-std::vector<RightCount> right_answers(const Minibatch & batch, const StepLoss & loss);
+// Whether each example's whole target is right; those whose target does not count are left out (n_supervised_targets 0).
+std::vector<RightCount> right_answers(const Minibatch & batch, const BatchLoss & loss);
 
 // What each latent step says, over the tokens of the examples that run on their own memory from the first step on.
-std::vector<RightCount> right_steps(const Minibatch & batch, const StepLoss & loss);
+std::vector<RightCount> right_steps(const Minibatch & batch, const BatchLoss & loss);
 
 // Right and asked of every depth record and every latent step, as the flat numbers that ranks add up.
 class RightTable {

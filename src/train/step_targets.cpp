@@ -33,12 +33,12 @@ std::vector<std::vector<int32_t>> StepTargets::results(const Example & example) 
 }
 
 std::vector<std::vector<int32_t>> StepTargets::tokens(const Example & example, int n_steps) const {
-    std::vector<std::vector<int32_t>>       thoughts{ size_t(n_steps) };
+    std::vector<std::vector<int32_t>>       step_targets{ size_t(n_steps) };
     const std::vector<std::vector<int32_t>> all = results(example);
-    for (size_t t = 0; !all.empty() && t < thoughts.size(); t++) {
-        thoughts[t] = all[std::min(t, all.size() - 1)];
+    for (size_t t = 0; !all.empty() && t < step_targets.size(); t++) {
+        step_targets[t] = all[std::min(t, all.size() - 1)];
     }
-    return thoughts;
+    return step_targets;
 }
 
 } // namespace penelope

@@ -14,7 +14,7 @@ void force_memory(Minibatch & batch, double free_share, Rng rng) {
         // Both are drawn for every example: the draws of one do not depend on another.
         const bool is_free  = rng.chance(free_share);
         const int  n_forced = 1 + int(rng.uniform() * std::max(1, batch.n_steps - 1));
-        const bool says     = !example.thoughts.empty() && !example.thoughts.front().empty();
+        const bool says     = !example.step_targets.empty() && !example.step_targets.front().empty();
         example.n_forced    = is_free || !says || batch.n_steps < 2 ? 0 : n_forced;
     }
 }

@@ -2,37 +2,37 @@
 
 namespace penelope {
 
-ThoughtRows think_first(Graph & g, const Backbone & model, const ThoughtModules & modules, const Minibatch & batch,
-                        Node tokens, StepInputs & inputs) {
-    const int                         n = batch.n_examples();
-    std::vector<Stretch>              first, starts, predicting;
-    std::vector<std::vector<Stretch>> thoughts{ size_t(batch.n_steps) };
-    int                               n_prompt_rows = 0;
+ThoughtRows build_thought_rows(Graph & g, const Backbone & model, const ThoughtModules & modules,
+                               const Minibatch & batch, Node tokens, BatchInputs & inputs) {
+    const int                          n = batch.n_examples();
+    std::vector<SeqRange>              first, starts, predicting;
+    std::vector<std::vector<SeqRange>> thoughts{ size_t(batch.n_steps) };
+    int                                n_prompt_rows = 0;
     for (int b = 0; b < n; b++) {
         const TokenizedExample & example  = batch.examples[size_t(b)];
         const int                n_prompt = int(example.prompt.size());
-        first.push_back(stretch(b, 0, n_prompt));
-        starts.push_back(stretch(b, n_prompt, 1));
+        first.push_back(seq_range(b, 0, n_prompt));
+        starts.push_back(seq_range(b, n_prompt, 1));
         for (int t = 1; t <= batch.n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(stretch(b, n_prompt + t, 1));
+            thoughts[size_t(t - 1)].push_back(seq_range(b, n_prompt + t, 1));
         }
-        predicting.push_back(stretch(b, n_prompt + batch.n_steps + 1, int(example.target.size())));
+        predicting.push_back(seq_range(b, n_prompt + batch.n_steps + 1, int(example.target.size())));
         n_prompt_rows += n_prompt;
     }
     first.insert(first.end(), starts.begin(), starts.end());
-    RowInputs &       first_rows = inputs.rows(g, "first", first);
-    const Rows        start_rows = first_rows.part(g, n, n);
-    std::vector<Rows> thought_rows;
-    for (const std::vector<Stretch> & stretches : thoughts) {
-        thought_rows.push_back(inputs.rows(g, "thought", stretches).rows());
+    RowInputs &            first_rows = inputs.rows(g, "first", first);
+    const RowLayout        start_rows = first_rows.subset(g, n, n);
+    std::vector<RowLayout> thought_rows;
+    for (const std::vector<SeqRange> & ranges : thoughts) {
+        thought_rows.push_back(inputs.rows(g, "thought", ranges).rows());
     }
-    Queries kept;
-    kept.first     = n_prompt_rows;
-    kept.count     = n;
-    kept.positions = start_rows.positions;
-    kept.segments  = start_rows.segments;
-    thought_passes(g, model, modules, slice_rows(g, tokens, 0, n_prompt_rows), n, first_rows.rows(), kept, thought_rows,
-                   inputs.kv());
+    OutputRows output_rows;
+    output_rows.first     = n_prompt_rows;
+    output_rows.count     = n;
+    output_rows.positions = start_rows.positions;
+    output_rows.segments  = start_rows.segments;
+    thought_passes(g, model, modules, slice_rows(g, tokens, 0, n_prompt_rows), n, first_rows.rows(), output_rows,
+                   thought_rows, inputs.kv());
 
     Node              end = slice_rows(g, modules.token_rows, 1, 1);
     std::vector<Node> parts;

@@ -12,13 +12,13 @@
 namespace penelope {
 
 struct ThoughtRows {
-    Node                 input;      // [d, n_targets]: end row and target tokens but the last, of every sequence
-    std::vector<Stretch> predicting; // where these rows stand
-    int64_t              n_tokens;   // of the rows of `tokens` that were used
+    Node                  input;      // [d, n_targets]: end row and target tokens but the last, of every sequence
+    std::vector<SeqRange> predicting; // where these rows stand
+    int64_t               n_tokens;   // of the rows of `tokens` that were used
 };
 
 // tokens: prompts of all sequences, then their targets, each without its last token.
-ThoughtRows think_first(Graph & g, const Backbone & model, const ThoughtModules & modules, const Minibatch & batch,
-                        Node tokens, StepInputs & inputs);
+ThoughtRows build_thought_rows(Graph & g, const Backbone & model, const ThoughtModules & modules,
+                               const Minibatch & batch, Node tokens, BatchInputs & inputs);
 
 } // namespace penelope

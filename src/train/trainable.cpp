@@ -12,7 +12,7 @@ namespace penelope {
 
 namespace {
 
-constexpr double kRowDeviation = 0.02;
+constexpr double kRowStddev = 0.02;
 
 std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
     std::vector<float> values(n);
@@ -25,7 +25,7 @@ std::vector<float> uniform_within(double bound, size_t n, Rng rng) {
 std::vector<float> normal_values(size_t n, Rng rng) {
     std::vector<float> values(n);
     for (float & value : values) {
-        value = float(kRowDeviation * rng.normal());
+        value = float(kRowStddev * rng.normal());
     }
     return values;
 }
@@ -53,8 +53,9 @@ void for_each_weight(Backbone & model, const std::function<void(const TensorSpec
     }
 }
 
-TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay) {
-    TrainableGroup group{ { "lora", decay, {} }, RateKind::backbone };
+TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank,
+                          double weight_decay) {
+    TrainableGroup group{ { "lora", weight_decay, {} }, LrGroup::backbone };
     for_each_projection(model, [&](Linear & projection) {
         const std::string name = ggml_get_name(projection.weight);
         const int64_t     r    = rank(projection);
@@ -64,9 +65,9 @@ TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Li
     return group;
 }
 
-std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay) {
-    TrainableGroup matrices{ { "modules", decay, {} }, RateKind::modules };
-    TrainableGroup rest{ { "module rows", 0.0, {} }, RateKind::modules };
+std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double weight_decay) {
+    TrainableGroup matrices{ { "modules", weight_decay, {} }, LrGroup::modules };
+    TrainableGroup rest{ { "module rows", 0.0, {} }, LrGroup::modules };
     for (const TensorShape & tensor : module_tensor_shapes(sidecar, n_embd)) {
         (is_module_matrix(tensor) ? matrices : rest).parameters.parameters.push_back({ tensor.name, tensor.ne });
     }
@@ -79,9 +80,9 @@ std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t
     return groups;
 }
 
-std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay) {
-    TrainableGroup        matrices{ { "weights", decay, {} }, RateKind::backbone };
-    TrainableGroup        rest{ { "embedding and norms", 0.0, {} }, RateKind::backbone };
+std::vector<TrainableGroup> backbone_groups(Backbone & model, double weight_decay) {
+    TrainableGroup        matrices{ { "weights", weight_decay, {} }, LrGroup::backbone };
+    TrainableGroup        rest{ { "embedding and norms", 0.0, {} }, LrGroup::backbone };
     std::set<std::string> seen; // a tied head is the embedding
     for_each_weight(model, [&](const TensorSpec & spec) {
         const std::string name = ggml_get_name(*spec.node);
@@ -102,14 +103,14 @@ std::vector<float> initial_lora(const std::string & name, const std::vector<int6
 std::vector<float> initial_module(const TensorShape & tensor, const std::vector<float> & anchor, uint64_t seed) {
     const size_t       n = size_t(n_elements(tensor.ne));
     const Rng          rng(seed, stream_id(tensor.name));
-    std::vector<float> values(n, tensor.start == TensorStart::ones ? 1.0f : 0.0f);
-    if (tensor.start == TensorStart::uniform) {
+    std::vector<float> values(n, tensor.start == TensorInit::ones ? 1.0f : 0.0f);
+    if (tensor.start == TensorInit::uniform) {
         values = uniform_within(1.0 / std::sqrt(double(tensor.fan_in)), n, rng);
     }
-    if (tensor.start == TensorStart::noise || tensor.start == TensorStart::anchor_noise) {
+    if (tensor.start == TensorInit::noise || tensor.start == TensorInit::anchor_noise) {
         values = normal_values(n, rng);
     }
-    if (tensor.start == TensorStart::anchor || tensor.start == TensorStart::anchor_noise) {
+    if (tensor.start == TensorInit::anchor || tensor.start == TensorInit::anchor_noise) {
         for (size_t i = 0; i < n; i++) {
             values[i] += anchor[i % anchor.size()];
         }

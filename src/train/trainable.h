@@ -2,8 +2,8 @@
 // run writes: "blk.0.attn_q.weight.lora_a", "penelope.memory.anchor", "coconut.token.rows", "blk.0.attn_q.weight".
 #pragma once
 
-#include "latent/sidecar.h"
 #include "model/backbone.h"
+#include "sidecar/sidecar.h"
 #include "train/optimizer.h"
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 namespace penelope {
 
 // Groups of the optimizer that share a rate.
-enum class RateKind { backbone, modules };
+enum class LrGroup { backbone, modules };
 
 struct TrainableGroup {
     ParameterGroup parameters;
-    RateKind       rate;
+    LrGroup        lr_group;
 };
 
 // The projections that LoRA adapts, of all layers: calls visit(linear).
@@ -27,13 +27,14 @@ void for_each_projection(Backbone & model, const std::function<void(Linear & lay
 void for_each_weight(Backbone & model, const std::function<void(const TensorSpec & spec)> & visit);
 
 // rank(layer): of the pair for that projection.
-TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank, double decay);
+TrainableGroup lora_group(Backbone & model, const std::function<int64_t(const Linear & layer)> & rank,
+                          double weight_decay);
 
 // Matrices of the modules, which decay, and the rest (rows, norms, biases), which does not.
-std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double decay);
+std::vector<TrainableGroup> module_groups(const SidecarConfig & sidecar, int64_t n_embd, double weight_decay);
 
 // All weights of the backbone: matrices decay; the embedding, norms and biases do not.
-std::vector<TrainableGroup> backbone_groups(Backbone & model, double decay);
+std::vector<TrainableGroup> backbone_groups(Backbone & model, double weight_decay);
 
 // A LoRA half as PEFT starts it: A uniform within 1/sqrt(n_in), B zero.
 std::vector<float> initial_lora(const std::string & name, const std::vector<int64_t> & ne, uint64_t seed);

@@ -23,7 +23,7 @@ bool is_lora(const GgufReader & file) {
     return file.find_str(keys::adapter_type).value_or("") == "lora";
 }
 
-bool holds_pairs(const GgufReader & file) {
+bool has_lora_pairs(const GgufReader & file) {
     const auto & tensors = file.tensors();
     return std::any_of(tensors.begin(), tensors.end(), [](const GgufTensor & t) { return is_lora_tensor(t.name); });
 }
@@ -60,13 +60,13 @@ void set_transposed(Node transposed, const GgufReader & file, const GgufTensor &
 
 } // namespace
 
-TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
+TrainedModel::TrainedModel(const TrainModelOptions & choice, const Backend & backend)
     : choice_(choice), training_(method_training(choice.method)), base_(open_file(choice.base)),
       init_(open_file(choice.init)), tokenizer_(Tokenizer::from_gguf(*base_)), store_(backend.device(), false),
-      transposes_(backend.device(), false), is_host_(backend.device().is_cpu) {
+      transposes_(backend.device(), false), is_cpu_(backend.device().is_cpu) {
     backbone_ = load_backbone(base_, {}, store_);
     store_.load();
-    take_init();
+    load_init();
     make_groups();
     std::vector<ParameterGroup> groups;
     for (const TrainableGroup & group : groups_) {
@@ -76,19 +76,19 @@ TrainedModel::TrainedModel(const ModelChoice & choice, const Backend & backend)
     adam.beta2 = choice.beta2;
     optimizer_ = std::make_unique<Optimizer>(backend, groups, adam);
     set_initial_values();
-    connect();
+    attach_parameters();
     choose_loss_scale();
-    if (choice.keep_transposes && !choice.full) {
-        keep_transposes();
+    if (choice.cache_transposes && !choice.full) {
+        cache_transposes();
     }
 }
 
 // Settings that follow from the files: what the sidecar says of its modules, and the base they belong to.
-void TrainedModel::take_init() {
+void TrainedModel::load_init() {
     sidecar_        = choice_.sidecar;
     sidecar_.method = choice_.method;
     if (init_) {
-        if (choice_.full && holds_pairs(*init_)) {
+        if (choice_.full && has_lora_pairs(*init_)) {
             throw Error(ErrorKind::usage, "--init with --full: all weights are trained and no pair would be left",
                         "fold the LoRA into the base with penelope export --as merged");
         }
@@ -99,7 +99,7 @@ void TrainedModel::take_init() {
         if (is_sidecar(*init_)) {
             SidecarConfig from = read_sidecar_config(*init_);
             check_sidecar_tensors(*init_, from);
-            check_base(from, read_base_facts(*base_));
+            check_base(from, read_base_info(*base_));
             if (from.method == choice_.method) {
                 sidecar_       = from;
                 sidecar_.task  = choice_.sidecar.task; // of the data, whatever the modules learned before
@@ -110,7 +110,7 @@ void TrainedModel::take_init() {
             choice_.lora_alpha = init_->get_f32(keys::adapter_lora_alpha);
         }
     }
-    sidecar_.base       = read_base_facts(*base_);
+    sidecar_.base       = read_base_info(*base_);
     sidecar_.lora_alpha = choice_.full ? 0.0f : choice_.lora_alpha;
     if (training_.format()) {
         try {
@@ -124,7 +124,7 @@ void TrainedModel::take_init() {
 void TrainedModel::make_groups() {
     const int64_t n_embd = backbone_.config.n_embd;
     if (choice_.full) {
-        groups_ = backbone_groups(backbone_, choice_.decay);
+        groups_ = backbone_groups(backbone_, choice_.weight_decay);
     } else {
         groups_.push_back(lora_group(
             backbone_,
@@ -132,10 +132,10 @@ void TrainedModel::make_groups() {
                 const int64_t held = init_ ? rank_in_file(*init_, layer) : 0;
                 return held ? held : int64_t(choice_.lora_rank);
             },
-            choice_.decay));
+            choice_.weight_decay));
     }
     if (training_.format()) {
-        for (TrainableGroup & group : module_groups(sidecar_, n_embd, choice_.decay)) {
+        for (TrainableGroup & group : module_groups(sidecar_, n_embd, choice_.weight_decay)) {
             groups_.push_back(std::move(group));
         }
     }
@@ -178,7 +178,7 @@ void TrainedModel::set_initial_values() {
 }
 
 // Puts the optimizer's tensors where the builders look for them.
-void TrainedModel::connect() {
+void TrainedModel::attach_parameters() {
     dropout_            = Dropout(choice_.dropout, choice_.seed, 0);
     backbone_.recompute = choice_.recompute;
     if (choice_.full) {
@@ -205,11 +205,11 @@ void TrainedModel::connect() {
 
 // Weights in F32 keep their precision. All others are rounded already: F16 takes half the memory, is the fastest type on CPUs
 // (bench/backward_linear.cpp) and, with a scaled loss, adds an error of 3e-4 to a gradient.
-void TrainedModel::keep_transposes() {
+void TrainedModel::cache_transposes() {
     std::vector<Linear *> layers;
     for (const TensorSpec & spec : tensors_of(backbone_)) {
         // On the CPU the loss adds up rows of the head as they stand, see cross_entropy().
-        const bool is_needed = !is_host_ || spec.linear != &backbone_.head;
+        const bool is_needed = !is_cpu_ || spec.linear != &backbone_.head;
         if (spec.is_matrix() && is_needed) {
             layers.push_back(spec.linear);
         }
@@ -233,7 +233,7 @@ void TrainedModel::keep_transposes() {
 
 void TrainedModel::choose_loss_scale() {
     constexpr float kScale = 4096.0f;
-    loss_scale_            = is_host_ ? 1.0f : kScale;
+    loss_scale_            = is_cpu_ ? 1.0f : kScale;
     for_each_projection(backbone_, [&](const Linear & layer) {
         loss_scale_ = layer.weight->type == GGML_TYPE_F32 ? loss_scale_ : kScale;
     });

@@ -13,27 +13,27 @@
 
 namespace penelope {
 
-struct ModelChoice {
-    std::string base;               // backbone GGUF
-    std::string init;               // LoRA or sidecar to continue; empty: none
-    std::string method     = "cot"; // an entry of train/method_training.h
-    bool        full       = false; // all backbone weights instead of LoRA
-    int         lora_rank  = 16;    // of pairs that `init` does not hold
-    float       lora_alpha = 32;    // when `init` holds none
-    float       dropout    = 0;     // of what the pairs read
-    double      decay      = 0.01;
-    double      beta2      = 0.999; // of the second moments
+struct TrainModelOptions {
+    std::string base;                 // backbone GGUF
+    std::string init;                 // LoRA or sidecar to continue; empty: none
+    std::string method       = "cot"; // an entry of train/method_training.h
+    bool        full         = false; // all backbone weights instead of LoRA
+    int         lora_rank    = 16;    // of pairs that `init` does not hold
+    float       lora_alpha   = 32;    // when `init` holds none
+    float       dropout      = 0;     // of what the pairs read
+    double      weight_decay = 0.01;
+    double      beta2        = 0.999; // of the second moments
     SidecarConfig
              sidecar; // shape of the modules and texts; what `init` says comes first when it has the method's modules
-    uint64_t seed            = 0;
-    bool     keep_transposes = true;  // of frozen weights; false: made in the graph whenever they are needed
-    bool     recompute       = false; // compute layers again in the backward instead of keeping what they made
+    uint64_t seed             = 0;
+    bool     cache_transposes = true;  // of frozen weights; false: made in the graph whenever they are needed
+    bool     recompute        = false; // compute layers again in the backward instead of keeping what they made
 };
 
 class TrainedModel {
   public:
     // Throws Error for defects of the files, for an `init` that does not fit the base, and when memory is short.
-    TrainedModel(const ModelChoice & choice, const Backend & backend);
+    TrainedModel(const TrainModelOptions & choice, const Backend & backend);
 
     const Backbone &                    backbone() const { return backbone_; }
     const ModuleNodes &                 modules() const { return modules_; } // of the method, as they are now
@@ -43,7 +43,7 @@ class TrainedModel {
     const Optimizer &                   optimizer() const { return *optimizer_; }
     const std::vector<TrainableGroup> & groups() const { return groups_; }
     const SidecarConfig &               sidecar() const { return sidecar_; }
-    const ModelChoice &                 choice() const { return choice_; }
+    const TrainModelOptions &           choice() const { return choice_; }
     const Tokenizer &                   tokenizer() const { return tokenizer_; }
     Dropout &                           dropout() { return dropout_; }
     const GgufReader &                  base() const { return *base_; }
@@ -54,14 +54,14 @@ class TrainedModel {
     float loss_scale() const { return loss_scale_; }
 
   private:
-    void take_init();
+    void load_init();
     void make_groups();
     void set_initial_values();
-    void connect();
+    void attach_parameters();
     void choose_loss_scale();
-    void keep_transposes();
+    void cache_transposes();
 
-    ModelChoice                       choice_;
+    TrainModelOptions                 choice_;
     const MethodTraining &            training_;
     std::shared_ptr<const GgufReader> base_, init_;
     Tokenizer                         tokenizer_;
@@ -73,7 +73,7 @@ class TrainedModel {
     ModuleNodes                       modules_;
     std::unique_ptr<Objective>        objective_;
     Dropout                           dropout_;
-    bool                              is_host_; // runs on the CPU
+    bool                              is_cpu_; // runs on the CPU
     int64_t                           n_frozen_   = 0;
     float                             loss_scale_ = 1.0f;
 };

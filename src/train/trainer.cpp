@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "train/data_files.h"
 #include "train/file_hashes.h"
+#include "train/rank_sync.h"
 #include "train/save_model.h"
-#include "train/share_state.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
     task_ = resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
-    lay_out_stages();
+    build_curriculum();
     model_ = std::make_unique<TrainedModel>(settings_.model, backend);
 
     const SidecarConfig & sidecar = model_->sidecar();
@@ -36,44 +36,44 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
     check_lengths();
     log_debug("tokenized " + std::to_string(train_->n_encoded() + (valid_ ? valid_->n_encoded() : 0)) +
               " texts: prompt and target of every example");
-    if (settings_.batch < ranks.size()) {
+    if (settings_.batch_size < ranks.size()) {
         throw Error(ErrorKind::usage,
-                    "--batch " + std::to_string(settings_.batch) + ": leaves some of " + std::to_string(ranks.size()) +
-                        " ranks without an example",
-                    "start fewer ranks, or raise --batch");
+                    "--batch-size " + std::to_string(settings_.batch_size) + ": leaves some of " +
+                        std::to_string(ranks.size()) + " ranks without an example",
+                    "start fewer ranks, or raise --batch-size");
     }
-    order_ = std::make_unique<BatchOrder>(train_->size(), size_t(settings_.batch), settings_.model.seed);
+    batch_sampler_ = std::make_unique<BatchSampler>(train_->size(), size_t(settings_.batch_size), settings_.model.seed);
     if (settings_.adaptive) {
         std::vector<size_t> depths;
         for (size_t i = 0; i < train_->size(); i++) {
             depths.push_back(train_->example(i).steps.size());
         }
-        sampler_ = std::make_unique<DepthSampler>(depths, size_t(settings_.batch), settings_.model.seed);
+        sampler_ = std::make_unique<DepthSampler>(depths, size_t(settings_.batch_size), settings_.model.seed);
     }
-    GatherFloats gather;
+    AllGatherFloats gather;
     if (ranks.size() > 1) {
-        gather = [&ranks](const std::vector<float> & mine) { return gather_floats(ranks, mine); };
+        gather = [&ranks](const std::vector<float> & mine) { return all_gather_floats(ranks, mine); };
     }
-    graphs_ =
-        std::make_unique<StepGraphs>(model_->objective(), model_->backbone(), backend, &model_->optimizer(), gather);
+    graphs_ = std::make_unique<BatchGraphCache>(model_->objective(), model_->backbone(), backend, &model_->optimizer(),
+                                                gather);
 }
 
 // Every example has to fit the context at its longest, which is the first stage.
 void Trainer::check_lengths() {
     // Its teacher writes the steps that a student leaves out.
-    const int n_latent = model_->training().has_teacher ? 0 : curriculum_.stages().front().n_latent;
-    const int context  = model_->backbone().config.n_ctx_train;
-    const int most     = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
-                     model_->objective().n_extra_rows(settings_.depth);
+    const int n_skip_steps = model_->training().has_teacher ? 0 : curriculum_.stages().front().n_skip_steps;
+    const int context      = model_->backbone().config.n_ctx_train;
+    const int most         = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
+                     model_->objective().n_extra_rows(settings_.latent_steps);
     const size_t n_rows = size_t(std::max(most, 0));
     for (TrainingData * data : { train_.get(), valid_.get() }) {
         if (!data) {
             continue;
         }
         if (settings_.skip_long) {
-            n_dropped_ += data->drop_longer(n_rows, n_latent);
+            n_dropped_ += data->drop_longer(n_rows, n_skip_steps);
         }
-        const TrainingData::Longest longest = data->longest(n_latent);
+        const TrainingData::Longest longest = data->longest(n_skip_steps);
         if (longest.n_rows > n_rows) {
             throw Error(ErrorKind::usage,
                         "example " + in_quotes(data->example(longest.example).id) + ": " +
@@ -87,26 +87,26 @@ void Trainer::check_lengths() {
 }
 
 void Trainer::validate(const TrainEvents & events) {
-    const Stage &     stage = curriculum_.at(state_.place);
-    const ScoreReport score{ state_.update,
-                             stage,
-                             validator_->loss(stage),
-                             validator_->exact({ stage.n_steps }).front(),
-                             validator_->n_examples(),
-                             false };
-    const BestScore & best = state_.best;
-    const bool        is_better =
+    const Stage &          stage = curriculum_.at(state_.progress);
+    const ValidationReport score{ state_.update,
+                                  stage,
+                                  validator_->loss(stage),
+                                  validator_->exact({ stage.n_steps }).front(),
+                                  validator_->n_examples(),
+                                  false };
+    const BestScore &      best = state_.best;
+    const bool             is_better =
         best.update == 0 || score.exact > best.exact || (score.exact == best.exact && score.loss < best.loss);
-    ScoreReport shown = score;
+    ValidationReport shown = score;
     // Losses of earlier stages are losses on other targets: only the last one is comparable with itself.
     if (stage.is_final && is_better) {
         state_.best   = { score.update, score.exact, score.loss };
         shown.is_best = true;
         save_best();
     }
-    state_.scored = state_.update;
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
+    state_.validated = state_.update;
+    on_all_ranks(ranks_, [&] {
+        if (ranks_.is_root()) {
             folder_.append_metrics(OrderedJson{ { "update", score.update },
                                                 { "K", stage.n_steps },
                                                 { "valid_loss", score.loss },
@@ -115,25 +115,25 @@ void Trainer::validate(const TrainEvents & events) {
                                                 { "best", shown.is_best } });
             if (shown.is_best) {
                 // To be tried before the end, which replaces it.
-                TrainOutcome so_far;
-                so_far.k_default = settings_.depth;
+                TrainResult so_far;
+                so_far.k_default = settings_.latent_steps;
                 write_model(
                     so_far,
                     { { "valid",
                         { { "n", score.n_examples }, { "exact", score.exact }, { "update", score.update } } } });
             }
-            events.scored(shown);
+            events.validated(shown);
         }
     });
 }
 
-TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
+TrainResult Trainer::run(const TrainEvents & events, bool resumed) {
     state_ = RunState{};
     state_.depths.resize(sampler_ ? sampler_->depths().size() : 0);
     const std::vector<std::string> sums =
         hash_files(ranks_, { settings_.model.base, settings_.model.init, find_split(settings_.data, "train"),
                              find_split(settings_.data, "valid") });
-    together(ranks_, [&] {
+    on_all_ranks(ranks_, [&] {
         sums_                = { sums[0], sums[1], sums[2], sums[3] };
         OrderedJson settings = settings_json(settings_, sums_, Recorded::with_model);
         settings[kRanksKey]  = ranks_.size();
@@ -147,10 +147,10 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
     if (resumed) {
         resume();
     } else {
-        share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
+        broadcast_parameters(ranks_, model_->optimizer(), CheckpointContents::weights);
         save_last();
-        if (ranks_.is_first()) {
-            folder_.drop_replaced();
+        if (ranks_.is_root()) {
+            folder_.discard_backup();
         }
     }
     bool is_through = false;
@@ -163,20 +163,20 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
         if (error.kind != ErrorKind::cancelled) {
             throw;
         }
-        ranks_.meet();
+        ranks_.clear_aborted();
     }
     if (!is_through) { // else the end is saved, and the weights may be the best ones by now
         save_last();
     }
-    TrainOutcome stopped;
+    TrainResult stopped;
     stopped.interrupted = true;
     stopped.update      = state_.update;
     stopped.best        = state_.best;
-    stopped.k_default   = settings_.depth;
+    stopped.k_default   = settings_.latent_steps;
     if (state_.update > 0) {
         stopped.model_path = folder_.model();
-        together(ranks_, [&] {
-            if (ranks_.is_first() && state_.best.update == 0) { // else that of the best validation is there
+        on_all_ranks(ranks_, [&] {
+            if (ranks_.is_root() && state_.best.update == 0) { // else that of the best validation is there
                 write_model(stopped, OrderedJson::object());
             }
         });
@@ -187,7 +187,7 @@ TrainOutcome Trainer::run(const TrainEvents & events, bool resumed) {
 // False when a rank was asked to stop.
 bool Trainer::train_to_end(const TrainEvents & events) {
     while (true) {
-        if (validator_ && is_due(settings_.eval_every) && state_.scored < state_.update) {
+        if (validator_ && is_due(settings_.eval_every) && state_.validated < state_.update) {
             validate(events);
         }
         if (is_due(settings_.save_every)) {
@@ -196,7 +196,7 @@ bool Trainer::train_to_end(const TrainEvents & events) {
         if (state_.update == settings_.n_updates) {
             return true;
         }
-        if (train_once(state_.update + 1, events)) {
+        if (run_update(state_.update + 1, events)) {
             return false;
         }
     }
@@ -208,14 +208,14 @@ bool Trainer::is_due(int64_t every) const {
 }
 
 // Takes the best weights, chooses the smallest depth that does best on validation, writes the model.
-TrainOutcome Trainer::finish(const TrainEvents & events) {
-    TrainOutcome outcome;
+TrainResult Trainer::finish(const TrainEvents & events) {
+    TrainResult outcome;
     outcome.update      = state_.update;
-    outcome.k_default   = settings_.depth;
+    outcome.k_default   = settings_.latent_steps;
     outcome.model_path  = folder_.model();
     OrderedJson results = OrderedJson::object();
     if (validator_) {
-        const bool       has_best = take_best();
+        const bool       has_best = restore_best();
         std::vector<int> depths(size_t(outcome.k_default) + 1);
         std::iota(depths.begin(), depths.end(), 0);
         ValidationOptions all = settings_.validation;
@@ -228,7 +228,7 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
         }
         // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
         const auto first = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
-        if (model_->training().has_stages) { // else it knows one depth alone
+        if (model_->training().has_curriculum) { // else it knows one depth alone
             outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
         }
         results = { { "valid",
@@ -238,8 +238,8 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
                         { "update", state_.best.update } } } };
     }
     outcome.best = state_.best;
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
+    on_all_ranks(ranks_, [&] {
+        if (ranks_.is_root()) {
             if (!outcome.exact.empty()) {
                 folder_.append_metrics(OrderedJson{ { "update", state_.update },
                                                     { "exact_by_K", outcome.exact },
@@ -253,8 +253,8 @@ TrainOutcome Trainer::finish(const TrainEvents & events) {
 }
 
 // The weights as they are now.
-void Trainer::write_model(const TrainOutcome & outcome, const OrderedJson & results) {
-    SavedTexts texts;
+void Trainer::write_model(const TrainResult & outcome, const OrderedJson & results) {
+    SavedMetadata texts;
     texts.name          = settings_.name.empty() ? folder_.name() : settings_.name;
     texts.train_config  = state_.settings;
     texts.eval_results  = dump_json(results);

@@ -2,11 +2,11 @@
 // at the end the choice of depth. It can be stopped after any update and continued exactly.
 #pragma once
 
-#include "train/batch_order.h"
+#include "train/batch_sampler.h"
 #include "train/checkpoint.h"
 #include "train/collective.h"
+#include "train/resume_check.h"
 #include "train/run_folder.h"
-#include "train/same_settings.h"
 #include "train/settings.h"
 #include "train/step_targets.h"
 
@@ -23,8 +23,8 @@ struct UpdateReport {
     Stage    stage;
     double   loss;      // mean over the target tokens of the minibatch that count
     double   step_loss; // mean over the tokens its latent steps should say; negative: none is asked for
-    double   backbone_rate, module_rate;
-    double   norm;              // of all gradients, before clipping
+    double   backbone_lr, module_lr;
+    double   grad_norm;         // of all gradients, before clipping
     double   tokens_per_second; // target tokens
     double   ms;
     uint64_t peak_memory;
@@ -34,7 +34,7 @@ struct UpdateReport {
     std::vector<double> steps_right;
 };
 
-struct ScoreReport {
+struct ValidationReport {
     int64_t update;
     Stage   stage;
     double  loss;
@@ -44,12 +44,12 @@ struct ScoreReport {
 };
 
 struct TrainEvents {
-    std::function<void(const UpdateReport &)> updated = [](const UpdateReport &) {};
-    std::function<void(const ScoreReport &)>  scored  = [](const ScoreReport &) {};
-    std::function<bool()>                     stop    = [] { return false; }; // asked after each update
+    std::function<void(const UpdateReport &)>     updated   = [](const UpdateReport &) {};
+    std::function<void(const ValidationReport &)> validated = [](const ValidationReport &) {};
+    std::function<bool()>                         stop      = [] { return false; }; // asked after each update
 };
 
-struct TrainOutcome {
+struct TrainResult {
     bool                interrupted = false;
     int64_t             update      = 0;
     BestScore           best;
@@ -66,8 +66,8 @@ struct TrainPlan {
     size_t                   n_train = 0, n_valid = 0, n_dropped = 0;
     size_t                   n_longest    = 0; // rows of the longest example
     size_t                   weight_bytes = 0, optimizer_bytes = 0, graph_bytes = 0;
-    std::vector<std::string> missing_operations; // the device cannot run
-    TokenizedExample         sample;             // first of the first minibatch
+    std::vector<std::string> unsupported_nodes; // the device cannot run
+    TokenizedExample         sample;            // first of the first minibatch
     std::string              sample_prompt, sample_target;
 };
 
@@ -83,8 +83,8 @@ class Trainer {
     Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks);
 
     // Gives the same on all ranks; only the first one reports to the events and writes to the run folder.
-    TrainOutcome run(const TrainEvents & events, bool resume);
-    TrainPlan    plan();
+    TrainResult run(const TrainEvents & events, bool resume);
+    TrainPlan   plan();
 
     // The loss of the first examples in file order at the first stage; their gradients are then in the optimizer.
     FirstGradients first_gradients();
@@ -94,44 +94,44 @@ class Trainer {
     const TaskChoice &    task() const { return task_; }
 
   private:
-    Minibatch    minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_weight) const;
-    Minibatch    own_share(const Minibatch & batch) const;
-    bool         train_to_end(const TrainEvents & events);
-    bool         train_once(int64_t update, const TrainEvents & events);
-    void         validate(const TrainEvents & events);
-    void         save_last();
-    void         save_best();
-    RunState     load_last(const std::string & settings);
-    bool         take_best();
-    void         check_same_settings();
-    void         lay_out_stages();
-    void         resume();
-    void         continue_from(const std::string & settings);
-    TrainOutcome finish(const TrainEvents & events);
-    void         write_model(const TrainOutcome & outcome, const OrderedJson & results);
-    double       ms_left(int64_t update, double ms) const;
-    bool         is_due(int64_t every) const;
-    void         check_lengths();
+    Minibatch   minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_loss_weight) const;
+    Minibatch   local_shard(const Minibatch & batch) const;
+    bool        train_to_end(const TrainEvents & events);
+    bool        run_update(int64_t update, const TrainEvents & events);
+    void        validate(const TrainEvents & events);
+    void        save_last();
+    void        save_best();
+    RunState    load_last(const std::string & settings);
+    bool        restore_best();
+    void        check_same_settings();
+    void        build_curriculum();
+    void        resume();
+    void        resume_from(const std::string & settings);
+    TrainResult finish(const TrainEvents & events);
+    void        write_model(const TrainResult & outcome, const OrderedJson & results);
+    double      ms_left(int64_t update, double ms) const;
+    bool        is_due(int64_t every) const;
+    void        check_lengths();
 
-    TrainSettings                 settings_;
-    TaskChoice                    task_{};
-    const Backend &               backend_;
-    Collective &                  ranks_;
-    RunFolder                     folder_;
-    std::unique_ptr<TrainedModel> model_;
-    std::unique_ptr<TrainingData> train_, valid_; // valid_ may be null
-    std::unique_ptr<AnswerReader> reader_;        // of valid_
-    Curriculum                    curriculum_;
-    std::unique_ptr<StepTargets>  step_targets_;
-    std::unique_ptr<BatchOrder>   order_;
-    std::unique_ptr<DepthSampler> sampler_; // null: examples come in the order of order_
-    std::unique_ptr<StepGraphs>   graphs_;
-    std::unique_ptr<Validator>    validator_;
-    FileSums                      sums_;
-    RunState                      state_;
-    int64_t                       saved_update_ = -1, saved_scored_ = -1; // of state_, in the last checkpoint
-    size_t                        n_dropped_ = 0;
-    double                        mean_ms_   = 0; // of an update, recent ones weighing most
+    TrainSettings                    settings_;
+    TaskChoice                       task_{};
+    const Backend &                  backend_;
+    Collective &                     ranks_;
+    RunFolder                        folder_;
+    std::unique_ptr<TrainedModel>    model_;
+    std::unique_ptr<TrainingData>    train_, valid_; // valid_ may be null
+    std::unique_ptr<AnswerReader>    reader_;        // of valid_
+    Curriculum                       curriculum_;
+    std::unique_ptr<StepTargets>     step_targets_;
+    std::unique_ptr<BatchSampler>    batch_sampler_;
+    std::unique_ptr<DepthSampler>    sampler_; // null: examples come in the order of batch_sampler_
+    std::unique_ptr<BatchGraphCache> graphs_;
+    std::unique_ptr<Validator>       validator_;
+    FileSums                         sums_;
+    RunState                         state_;
+    int64_t                          saved_update_ = -1, saved_validated_ = -1; // of state_, in the last checkpoint
+    size_t                           n_dropped_ = 0;
+    double                           mean_ms_   = 0; // of an update, recent ones weighing most
 };
 
 } // namespace penelope

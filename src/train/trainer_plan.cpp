@@ -1,7 +1,7 @@
 // What a run would do: counts, stages, memory, and one example as it would be learned.
 #include "train/trainer.h"
 
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 #include "train/length_buckets.h"
 
 #include <algorithm>
@@ -25,30 +25,31 @@ TrainPlan Trainer::plan() {
     plan.n_train        = train_->size();
     plan.n_valid        = valid_ ? valid_->size() : 0;
     plan.n_dropped      = n_dropped_;
-    plan.n_longest      = train_->longest(first.n_latent).n_rows;
+    plan.n_longest      = train_->longest(first.n_skip_steps).n_rows;
 
-    const size_t sample = order_->batch(1).front();
-    plan.sample         = train_->tokenized(sample, first.n_latent);
+    const size_t sample = batch_sampler_->batch(1).front();
+    plan.sample         = train_->tokenized(sample, first.n_skip_steps);
     plan.sample_prompt  = model_->tokenizer().decode(plan.sample.prompt, { true });
     plan.sample_target  = model_->tokenizer().decode(plan.sample.target, { true });
 
     // The largest graph is that of the longest examples, at the depth that keeps most of them in memory.
-    const size_t          longest = train_->longest(first.n_latent).example;
+    const size_t          longest = train_->longest(first.n_skip_steps).example;
     size_t                largest = 0;
     std::set<std::string> missing;
     for (const Stage & stage : curriculum_.stages()) {
-        Minibatch all = minibatch(std::vector<size_t>(size_t(settings_.batch), longest), stage, settings_.step_loss);
+        Minibatch all =
+            minibatch(std::vector<size_t>(size_t(settings_.batch_size), longest), stage, settings_.step_loss);
         for (TokenizedExample & example : all.examples) {
             example.n_forced = settings_.teacher_forcing > 0 ? stage.n_steps : 0;
         }
-        StepGraph step(model_->objective(), model_->backbone(), shaped_for(all, model_->backbone(), backend_), backend_,
-                       &model_->optimizer());
+        BatchGraph step(model_->objective(), model_->backbone(), pad_for_device(all, model_->backbone(), backend_),
+                        backend_, &model_->optimizer());
         largest = std::max(largest, step.graph().plan(backend_));
-        for (Node node : step.graph().missing_operations(backend_)) {
+        for (Node node : step.graph().unsupported_nodes(backend_)) {
             missing.insert(ggml_op_desc(node));
         }
     }
-    plan.missing_operations.assign(missing.begin(), missing.end());
+    plan.unsupported_nodes.assign(missing.begin(), missing.end());
     plan.graph_bytes     = largest;
     plan.weight_bytes    = model_->weight_bytes();
     plan.optimizer_bytes = model_->optimizer().n_bytes();

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
-#include "train/share_state.h"
+#include "train/rank_sync.h"
 #include "train/trainer.h"
 
 #include <algorithm>
@@ -10,58 +10,60 @@
 namespace penelope {
 
 // Those of a run that was made longer stay where they were, and the last one goes on.
-void Trainer::lay_out_stages() {
-    const TrainSettings &  s        = settings_;
-    const MethodTraining & training = method_training(s.model.method);
-    const DepthDraw        draw     = parse_depth_draw(s.depth_draw);
-    const int64_t          n_staged = s.n_staged > 0 ? s.n_staged : s.n_updates;
-    const bool             asks_all = draw == DepthDraw::free;
-    Curriculum curriculum = !training.has_stages && training.format() ? Curriculum::constant(n_staged, s.depth)
-                            : draw == DepthDraw::stages               ? Curriculum(n_staged, s.n_blocks, s.depth)
-                            : s.learned > 0 ? Curriculum::growing(n_staged, s.depth, asks_all, s.learned)
-                                            : Curriculum::drawn(n_staged, s.depth, asks_all);
-    if (draw == DepthDraw::stages) {
-        curriculum.last_until(s.learned);
+void Trainer::build_curriculum() {
+    const TrainSettings &  s                  = settings_;
+    const MethodTraining & training           = method_training(s.model.method);
+    const KSchedule        draw               = parse_k_schedule(s.k_schedule);
+    const int64_t          curriculum_updates = s.curriculum_updates > 0 ? s.curriculum_updates : s.n_updates;
+    const bool             supervise_all      = draw == KSchedule::uniform_all;
+    Curriculum             curriculum =
+        !training.has_curriculum && training.format() ? Curriculum::with_constant_k(curriculum_updates, s.latent_steps)
+                    : draw == KSchedule::staged ? Curriculum(curriculum_updates, s.n_blocks, s.latent_steps)
+                    : s.advance_loss > 0
+                        ? Curriculum::with_growing_k(curriculum_updates, s.latent_steps, supervise_all, s.advance_loss)
+                        : Curriculum::with_random_k(curriculum_updates, s.latent_steps, supervise_all);
+    if (draw == KSchedule::staged) {
+        curriculum.set_advance_loss(s.advance_loss);
     }
-    curriculum.lengthen(s.n_updates);
+    curriculum.extend_to(s.n_updates);
     curriculum_ = std::move(curriculum);
 }
 
 // Nothing when that is what the last checkpoint holds: the one before it would be lost for a copy.
 void Trainer::save_last() {
-    if (saved_update_ == state_.update && saved_scored_ == state_.scored) {
+    if (saved_update_ == state_.update && saved_validated_ == state_.validated) {
         return;
     }
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
+    on_all_ranks(ranks_, [&] {
+        if (ranks_.is_root()) {
             folder_.sync_metrics();
-            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointParts::weights_and_moments,
-                            [&] { folder_.keep_previous(); });
-            folder_.keep_last(state_.update, settings_.n_kept);
+            save_checkpoint(folder_.last(), state_, model_->optimizer(), CheckpointContents::weights_and_moments,
+                            [&] { folder_.save_previous(); });
+            folder_.save_numbered(state_.update, settings_.n_keep_checkpoints);
         }
     });
-    saved_update_ = state_.update;
-    saved_scored_ = state_.scored;
+    saved_update_    = state_.update;
+    saved_validated_ = state_.validated;
 }
 
 void Trainer::save_best() {
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            save_checkpoint(folder_.best(), state_, model_->optimizer(), CheckpointParts::weights);
+    on_all_ranks(ranks_, [&] {
+        if (ranks_.is_root()) {
+            save_checkpoint(folder_.best(), state_, model_->optimizer(), CheckpointContents::weights);
         }
     });
 }
 
 // Takes weights and score of the best validation. False: that file is damaged or gone, and the last weights stay. Of a
 // run that was taken back to an older checkpoint the best state may be from the time after it.
-bool Trainer::take_best() {
+bool Trainer::restore_best() {
     char has_best = 1; // for all ranks
-    together(ranks_, [&] {
-        if (!ranks_.is_first()) {
+    on_all_ranks(ranks_, [&] {
+        if (!ranks_.is_root()) {
             return;
         }
         try {
-            state_.best = load_checkpoint(folder_.best(), model_->optimizer(), CheckpointParts::weights).best;
+            state_.best = load_checkpoint(folder_.best(), model_->optimizer(), CheckpointContents::weights).best;
         } catch (const Error & error) {
             if (error.kind != ErrorKind::format && error.kind != ErrorKind::not_found) {
                 throw;
@@ -70,9 +72,9 @@ bool Trainer::take_best() {
             has_best = 0;
         }
     });
-    ranks_.share(&has_best, sizeof(has_best));
-    share_state(ranks_, state_);
-    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights);
+    ranks_.broadcast(&has_best, sizeof(has_best));
+    broadcast_state(ranks_, state_);
+    broadcast_parameters(ranks_, model_->optimizer(), CheckpointContents::weights);
     return has_best != 0;
 }
 
@@ -92,11 +94,12 @@ RunState Trainer::load_last(const std::string & settings) {
     while (true) {
         const std::string & file = files[damaged.size()];
         try {
-            RunState state = load_checkpoint(file, model_->optimizer(), CheckpointParts::weights_and_moments, accept);
+            RunState state =
+                load_checkpoint(file, model_->optimizer(), CheckpointContents::weights_and_moments, accept);
             if (!damaged.empty()) {
                 log_warning(join(damaged, "; ") + "; going on from the checkpoint before it, " + file +
                             ", after update " + std::to_string(state.update));
-                folder_.return_to(file);
+                folder_.restore_last(file);
             }
             return state;
         } catch (const Error & error) {
@@ -112,8 +115,8 @@ RunState Trainer::load_last(const std::string & settings) {
 // Ranks may run on machines with files of their own.
 void Trainer::check_same_settings() {
     const std::vector<std::string> all =
-        gather_together(ranks_, [&] { return dump_json(settings_json(settings_, sums_, Recorded::all)); });
-    together(ranks_, [&] {
+        all_gather_results(ranks_, [&] { return dump_json(settings_json(settings_, sums_, Recorded::all)); });
+    on_all_ranks(ranks_, [&] {
         const std::vector<SettingChange> changes = changed_settings(all[size_t(ranks_.rank())], all.front());
         if (!changes.empty()) {
             refuse_changes(changes, settings_, "other settings than those of rank 0",
@@ -124,22 +127,22 @@ void Trainer::check_same_settings() {
 
 void Trainer::resume() {
     const std::string settings = state_.settings;
-    together(ranks_, [&] {
-        if (ranks_.is_first()) {
-            continue_from(settings);
+    on_all_ranks(ranks_, [&] {
+        if (ranks_.is_root()) {
+            resume_from(settings);
         }
     });
-    share_state(ranks_, state_);
-    share_parameters(ranks_, model_->optimizer(), CheckpointParts::weights_and_moments);
-    saved_update_ = state_.update;
-    saved_scored_ = state_.scored;
-    together(ranks_, [&] {
-        settings_.n_staged =
-            json_find<int64_t>(parse_json(state_.settings, "settings"), kStagesKey, "settings").value_or(0);
-        lay_out_stages();
-        if (state_.place.stage >= int64_t(curriculum_.stages().size())) {
+    broadcast_state(ranks_, state_);
+    broadcast_parameters(ranks_, model_->optimizer(), CheckpointContents::weights_and_moments);
+    saved_update_    = state_.update;
+    saved_validated_ = state_.validated;
+    on_all_ranks(ranks_, [&] {
+        settings_.curriculum_updates =
+            json_find<int64_t>(parse_json(state_.settings, "settings"), kCurriculumUpdatesKey, "settings").value_or(0);
+        build_curriculum();
+        if (state_.progress.stage >= int64_t(curriculum_.stages().size())) {
             throw Error(ErrorKind::format, folder_.last() + ": is from stage " +
-                                               std::to_string(state_.place.stage + 1) + " of " +
+                                               std::to_string(state_.progress.stage + 1) + " of " +
                                                std::to_string(curriculum_.stages().size()));
         }
         const size_t n_depths = sampler_ ? sampler_->depths().size() : 0;
@@ -151,7 +154,7 @@ void Trainer::resume() {
     });
 }
 
-void Trainer::continue_from(const std::string & settings) {
+void Trainer::resume_from(const std::string & settings) {
     state_                                   = load_last(settings);
     const std::string                where   = folder_.last();
     const Json                       then    = parse_json(state_.settings, where);
@@ -169,7 +172,7 @@ void Trainer::continue_from(const std::string & settings) {
         log_warning(join(incomparable, ", ") + ": validation scores up to update " + std::to_string(state_.update) +
                     " are not comparable with later ones");
     }
-    const int64_t n_before = json_get<int64_t>(then, kLengthKey, where);
+    const int64_t n_before = json_get<int64_t>(then, kUpdatesKey, where);
     if (settings_.n_updates < n_before) {
         throw Error(ErrorKind::usage,
                     "--updates " + std::to_string(settings_.n_updates) + ": the run was made for " +
@@ -180,13 +183,13 @@ void Trainer::continue_from(const std::string & settings) {
         throw Error(ErrorKind::format, where + ": is from update " + std::to_string(state_.update) + " of a run of " +
                                            std::to_string(settings_.n_updates));
     }
-    OrderedJson   now      = parse_ordered_json(settings, where);
-    const int64_t n_staged = json_find<int64_t>(then, kStagesKey, where).value_or(n_before);
-    if (n_staged != settings_.n_updates) {
-        now[kStagesKey] = n_staged;
+    OrderedJson   now                = parse_ordered_json(settings, where);
+    const int64_t curriculum_updates = json_find<int64_t>(then, kCurriculumUpdatesKey, where).value_or(n_before);
+    if (curriculum_updates != settings_.n_updates) {
+        now[kCurriculumUpdatesKey] = curriculum_updates;
     }
     state_.settings = dump_json(now);
-    folder_.cut_metrics(state_.update, state_.scored);
+    folder_.cut_metrics(state_.update, state_.validated);
     // For the next --resume, which may come without the flags of this one.
     folder_.update_config(settings_toml(settings_));
     if (settings_.n_updates > n_before) {

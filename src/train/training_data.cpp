@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "task/text_layout.h"
+#include "task/target_text.h"
 
 #include <algorithm>
 
@@ -38,14 +38,15 @@ std::string TrainingData::prompt_text(size_t i) const {
     return prompts_.text(examples_[i]);
 }
 
-TokenizedExample TrainingData::tokenized(size_t i, int n_latent) const {
-    TokenizedExample example{ prompt(i), encode(target_text(examples_[i], size_t(n_latent), layout_.answer_prefix)) };
+TokenizedExample TrainingData::tokenized(size_t i, int n_skip_steps) const {
+    TokenizedExample example{ prompt(i),
+                              encode(target_text(examples_[i], size_t(n_skip_steps), layout_.answer_prefix)) };
     example.target.push_back(end_);
     return example;
 }
 
-TokenizedExample TrainingData::with_teacher(size_t i, int n_latent) const {
-    TokenizedExample example = tokenized(i, n_latent);
+TokenizedExample TrainingData::with_teacher(size_t i, int n_skip_steps) const {
+    TokenizedExample example = tokenized(i, n_skip_steps);
     std::string      text;
     for (size_t step = 0; step + 1 < examples_[i].steps.size(); step++) {
         text += examples_[i].steps[step] + "\n";
@@ -55,32 +56,33 @@ TokenizedExample TrainingData::with_teacher(size_t i, int n_latent) const {
     }
     // The first token that holds a character of the answer is the one the rows before it should know.
     const size_t n_before =
-        target_text(examples_[i], size_t(n_latent), layout_.answer_prefix).size() - examples_[i].answer.size();
+        target_text(examples_[i], size_t(n_skip_steps), layout_.answer_prefix).size() - examples_[i].answer.size();
     size_t n_bytes = 0;
     for (int32_t token : example.target) {
         n_bytes += tokenizer_.decode({ token }).size();
         if (n_bytes > n_before) {
             break;
         }
-        example.tap++;
+        example.distill_position++;
     }
-    example.tap = std::min(example.tap, int(example.target.size()) - 2); // an answer without characters
+    example.distill_position =
+        std::min(example.distill_position, int(example.target.size()) - 2); // an answer without characters
     return example;
 }
 
-const std::vector<size_t> & TrainingData::rows(int n_latent) const {
-    std::vector<size_t> & rows = rows_[n_latent];
+const std::vector<size_t> & TrainingData::rows(int n_skip_steps) const {
+    std::vector<size_t> & rows = rows_[n_skip_steps];
     if (rows.empty()) {
         for (size_t i = 0; i < examples_.size(); i++) {
-            const TokenizedExample example = tokenized(i, n_latent);
+            const TokenizedExample example = tokenized(i, n_skip_steps);
             rows.push_back(example.prompt.size() + example.target.size());
         }
     }
     return rows;
 }
 
-size_t TrainingData::drop_longer(size_t n_rows, int n_latent) {
-    const std::vector<size_t>         lengths = rows(n_latent);
+size_t TrainingData::drop_longer(size_t n_rows, int n_skip_steps) {
+    const std::vector<size_t>         lengths = rows(n_skip_steps);
     std::vector<Example>              fitting;
     std::vector<std::vector<int32_t>> fitting_prompts;
     std::vector<size_t>               fitting_lengths;
@@ -94,12 +96,12 @@ size_t TrainingData::drop_longer(size_t n_rows, int n_latent) {
     const size_t n_dropped = examples_.size() - fitting.size();
     examples_              = std::move(fitting);
     prompt_tokens_         = std::move(fitting_prompts);
-    rows_                  = { { n_latent, std::move(fitting_lengths) } };
+    rows_                  = { { n_skip_steps, std::move(fitting_lengths) } };
     return n_dropped;
 }
 
-TrainingData::Longest TrainingData::longest(int n_latent) const {
-    const std::vector<size_t> & lengths = rows(n_latent);
+TrainingData::Longest TrainingData::longest(int n_skip_steps) const {
+    const std::vector<size_t> & lengths = rows(n_skip_steps);
     Longest                     longest;
     for (size_t i = 0; i < lengths.size(); i++) {
         if (lengths[i] > longest.n_rows) {

@@ -18,14 +18,14 @@ Validator::Validator(const TrainedModel & model, const TrainingData & data, cons
       graphs_(model.objective(), model.backbone(), backend, nullptr) {}
 
 size_t Validator::n_batches(size_t n) const {
-    return (n + size_t(options_.batch) - 1) / size_t(options_.batch);
+    return (n + size_t(options_.batch_size) - 1) / size_t(options_.batch_size);
 }
 
-void Validator::for_own_batches(size_t                                                              n,
-                                const std::function<void(size_t batch, size_t first, size_t end)> & work) const {
+void Validator::for_local_batches(size_t                                                              n,
+                                  const std::function<void(size_t batch, size_t first, size_t end)> & work) const {
     for (size_t batch = size_t(ranks_.rank()); batch < n_batches(n); batch += size_t(ranks_.size())) {
-        const size_t first = batch * size_t(options_.batch);
-        work(batch, first, std::min(n, first + size_t(options_.batch)));
+        const size_t first = batch * size_t(options_.batch_size);
+        work(batch, first, std::min(n, first + size_t(options_.batch_size)));
         if (stop_()) { // answers that were cut off are no wrong ones
             throw Error(ErrorKind::cancelled, "interrupted");
         }
@@ -35,14 +35,14 @@ void Validator::for_own_batches(size_t                                          
 double Validator::loss(const Stage & stage) {
     // Losses of the batches, then their numbers of targets.
     const size_t              n         = n_batches(n_);
-    const std::vector<double> parts     = sum_together(ranks_, 2 * n, [&](std::vector<double> & mine) {
-        for_own_batches(n_, [&](size_t number, size_t first, size_t end) {
+    const std::vector<double> parts     = all_reduce_results(ranks_, 2 * n, [&](std::vector<double> & mine) {
+        for_local_batches(n_, [&](size_t number, size_t first, size_t end) {
             Minibatch batch;
             batch.n_steps = stage.n_steps;
             for (size_t i = first; i < end; i++) {
-                batch.examples.push_back(data_.tokenized(i, stage.n_latent));
+                batch.examples.push_back(data_.tokenized(i, stage.n_skip_steps));
             }
-            mine[number]     = graphs_.run(shaped_for(batch, model_.backbone(), backend_)).mean * batch.n_targets();
+            mine[number]     = graphs_.run(pad_for_device(batch, model_.backbone(), backend_)).mean * batch.n_targets();
             mine[n + number] = batch.n_targets();
         });
     });
@@ -68,8 +68,8 @@ Context & Validator::context(const Method & method) {
             longest = std::max(longest, data_.prompt(i).size());
         }
         ContextOptions options;
-        options.n_streams = options_.batch;
-        options.n_rows    = int(longest) + method.n_extra_rows(method.max_steps()) + options_.n_predict + 1;
+        options.n_streams = options_.batch_size;
+        options.n_ctx     = int(longest) + method.n_extra_rows(method.max_steps()) + options_.n_predict + 1;
         options.n_threads = backend_.n_threads();
         options.kv_type   = options_.kv_type;
         context_          = std::make_unique<Context>(model_.backbone(), backend_.device(), options);
@@ -77,27 +77,27 @@ Context & Validator::context(const Method & method) {
     return *context_;
 }
 
-AnswerLoop Validator::answer_loop(Context & where) const {
-    return AnswerLoop(
+DecodeLoop Validator::answer_loop(Context & where) const {
+    return DecodeLoop(
         where, model_.tokenizer(), model_.backbone().config.n_vocab,
-        []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --rates"); }, stop_);
+        []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --lr"); }, stop_);
 }
 
 std::vector<double> Validator::exact(const std::vector<int> & depths) {
-    std::vector<double> right = sum_together(ranks_, depths.size(), [&](std::vector<double> & mine) {
+    std::vector<double> right = all_reduce_results(ranks_, depths.size(), [&](std::vector<double> & mine) {
         const std::unique_ptr<Method> method = current_method();
         Context &                     where  = context(*method);
-        AnswerLoop                    loop   = answer_loop(where);
+        DecodeLoop                    loop   = answer_loop(where);
         GenerateOptions               greedy;
         greedy.n_predict = options_.n_predict;
-        for_own_batches(n_, [&](size_t, size_t first, size_t end) {
+        for_local_batches(n_, [&](size_t, size_t first, size_t end) {
             std::vector<Tokens> prompts;
             for (size_t i = first; i < end; i++) {
                 prompts.push_back(data_.prompt(i));
             }
             size_t depth = 0;
-            method->sweep(where, prompts, depths, [&](int, const Filled & filled) {
-                const std::vector<Answer> answers = loop.run(filled, std::vector<Answer>(prompts.size()), greedy);
+            method->sweep(where, prompts, depths, [&](int, const Prefill & prefilled) {
+                const std::vector<Answer> answers = loop.run(prefilled, std::vector<Answer>(prompts.size()), greedy);
                 for (size_t i = 0; i < answers.size(); i++) {
                     mine[depth] += reader_.is_correct(answers[i].text, data_.example(first + i));
                 }
@@ -112,28 +112,28 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
 }
 
 bool Validator::writes_visible_steps() {
-    constexpr size_t    kAsked = 16; // examples are enough to tell a habit
+    constexpr size_t    kProbeExamples = 16; // examples are enough to tell a habit
     std::vector<size_t> with_steps;
-    for (size_t i = 0; i < n_ && with_steps.size() < kAsked; i++) {
+    for (size_t i = 0; i < n_ && with_steps.size() < kProbeExamples; i++) {
         if (!data_.example(i).steps.empty()) {
             with_steps.push_back(i);
         }
     }
-    const std::vector<double> n_written = sum_together(ranks_, 1, [&](std::vector<double> & mine) {
+    const std::vector<double> n_written = all_reduce_results(ranks_, 1, [&](std::vector<double> & mine) {
         context_.reset();
         const PlainMethod method;
         Context &         where = context(method);
-        AnswerLoop        loop  = answer_loop(where);
+        DecodeLoop        loop  = answer_loop(where);
         GenerateOptions   greedy;
         greedy.n_predict = options_.n_predict;
-        for_own_batches(with_steps.size(), [&](size_t, size_t first, size_t end) {
+        for_local_batches(with_steps.size(), [&](size_t, size_t first, size_t end) {
             std::vector<Tokens> prompts;
             for (size_t i = first; i < end; i++) {
                 prompts.push_back(data_.prompt(with_steps[i]));
             }
-            const Filled filled = method.fill(where, fresh_prompts(prompts), 0);
-            size_t       which  = first;
-            for (const Answer & answer : loop.run(filled, std::vector<Answer>(prompts.size()), greedy)) {
+            const Prefill prefilled = method.prefill(where, fresh_prompts(prompts), 0);
+            size_t        which     = first;
+            for (const Answer & answer : loop.run(prefilled, std::vector<Answer>(prompts.size()), greedy)) {
                 // As much of it as there was room for.
                 const std::string step = data_.example(with_steps[which++]).steps.front() + "\n";
                 mine[0] +=

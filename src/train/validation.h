@@ -2,12 +2,12 @@
 // them itself, greedily, through the same code as inference.
 #pragma once
 
-#include "infer/answer_loop.h"
+#include "infer/decode_loop.h"
 #include "method/method.h"
 #include "task/answer_reader.h"
+#include "train/batch_graph.h"
 #include "train/collective.h"
 #include "train/curriculum.h"
-#include "train/step_graph.h"
 #include "train/trained_model.h"
 #include "train/training_data.h"
 
@@ -18,10 +18,10 @@
 namespace penelope {
 
 struct ValidationOptions {
-    size_t    limit     = 200;           // examples, the first of the file; 0: all
-    int       batch     = 8;             // side by side
-    int       n_predict = 0;             // new tokens at most; 0: as the protocol says for the method
-    ggml_type kv_type   = GGML_TYPE_F32; // of what answers are written from
+    size_t    limit      = 200;           // examples, the first of the file; 0: all
+    int       batch_size = 8;             // side by side
+    int       n_predict  = 0;             // new tokens at most; 0: as the protocol says for the method
+    ggml_type kv_type    = GGML_TYPE_F32; // of what answers are written from
 };
 
 class Validator {
@@ -48,11 +48,11 @@ class Validator {
   private:
     // Calls `work` for every batch of this rank out of n examples: its number, its first example and the one after its
     // last.
-    void   for_own_batches(size_t n, const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
+    void   for_local_batches(size_t n, const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
     size_t n_batches(size_t n) const;
     std::unique_ptr<Method> current_method();
     Context &               context(const Method & method);
-    AnswerLoop              answer_loop(Context & where) const;
+    DecodeLoop              answer_loop(Context & where) const;
 
     const TrainedModel &         model_;
     const TrainingData &         data_;
@@ -62,7 +62,7 @@ class Validator {
     Collective &                 ranks_;
     std::function<bool()>        stop_;
     size_t                       n_;
-    StepGraphs                   graphs_;
+    BatchGraphCache              graphs_;
     std::unique_ptr<Context>     context_;
     std::unique_ptr<WeightStore> tables_; // of the method last asked for
 };

@@ -4,8 +4,8 @@
 #include "convert/file_type.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
-#include "latent/sidecar.h"
 #include "model/load.h"
+#include "sidecar/sidecar.h"
 #include "text/tokenizer_data.h"
 #include "train/method_training.h"
 
@@ -20,7 +20,7 @@ constexpr int64_t kLoraRank = 16;
 
 // The tensors of `facts`, of the types chosen for them.
 void write_empty(const std::string & path, const std::function<void(GgufWriter &)> & write_keys,
-                 const std::vector<TensorFacts> & facts, const std::vector<TypeChoice> & types) {
+                 const std::vector<TensorInfo> & facts, const std::vector<TypeChoice> & types) {
     GgufWriter writer(path, true);
     write_keys(writer);
     writer.begin_data();
@@ -55,7 +55,7 @@ ModelConfig config_of(const std::string & name) {
 }
 
 void write_empty_backbone(const ModelConfig & c, const std::string & type, const std::string & path) {
-    std::vector<TensorFacts> facts;
+    std::vector<TensorInfo> facts;
     for (const TensorSpec & spec : tensors_of(c)) {
         if (!spec.is_optional || (spec.gguf == "output.weight" && !c.tied)) {
             facts.push_back({ spec.gguf, spec.ne, GGML_TYPE_F32 });
@@ -79,12 +79,12 @@ void write_empty_sidecar(const std::string & backbone, const std::string & metho
     const GgufReader base = GgufReader::open(backbone);
     SidecarConfig    sidecar;
     sidecar.method      = method;
-    sidecar.base        = read_base_facts(base);
+    sidecar.base        = read_base_info(base);
     sidecar.lora_alpha  = has_pairs ? 2 * kLoraRank : 0;
     const ModelConfig c = read_model_config(base);
-    method_training(method).usual_shape(sidecar, c, int(sidecar.k_max));
+    method_training(method).default_shape(sidecar, c, int(sidecar.k_max));
 
-    std::vector<TensorFacts> facts;
+    std::vector<TensorInfo> facts;
     for (const TensorShape & shape : module_tensor_shapes(sidecar, c.n_embd)) {
         facts.push_back({ shape.name, shape.ne, GGML_TYPE_F32 });
     }

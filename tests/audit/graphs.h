@@ -10,10 +10,10 @@
 namespace penelope::audit {
 
 // Runs `work`, whose graphs are of this kind.
-using AskAbout = std::function<void(const std::string & kind, const std::function<void()> & work)>;
+using AuditFunction = std::function<void(const std::string & kind, const std::function<void()> & work)>;
 
 // What a model is made of and how deep it thinks.
-struct Asked {
+struct AuditCase {
     std::string            shape, type;
     std::string            device, other; // two of the same kind, for layers spread over both
     std::vector<int>       steps;         // each K to ask for
@@ -21,9 +21,9 @@ struct Asked {
 };
 
 // Every way to answer with a model of this shape, weights and modules of this type.
-void ask_inference(const Asked & asked, const AskAbout & ask);
+void audit_inference(const AuditCase & asked, const AuditFunction & ask);
 
 // Every way to train it.
-void ask_training(const Asked & asked, const AskAbout & ask);
+void audit_training(const AuditCase & asked, const AuditFunction & ask);
 
 } // namespace penelope::audit

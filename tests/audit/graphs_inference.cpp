@@ -1,11 +1,11 @@
-#include "base/temporary_folder.h"
+#include "base/temporary_directory.h"
+#include "convert/importance_matrix.h"
 #include "empty_files.h"
 #include "graphs.h"
-#include "infer/importance.h"
 #include "infer/session.h"
-#include "latent/method_format.h"
 #include "method/latent_steps.h"
 #include "method/method.h"
+#include "sidecar/method_format.h"
 
 #include <numeric>
 
@@ -50,9 +50,9 @@ void answer(const std::shared_ptr<const Engine> & engine, ggml_type kv_type, con
 
 void answer_batch(const std::shared_ptr<const Engine> & engine, ggml_type kv_type, const std::string & method,
                   int n_steps) {
-    for (bool steady : { false, true }) {
-        SessionOptions three = options(kv_type, 3);
-        three.steady         = steady;
+    for (bool batch_invariant : { false, true }) {
+        SessionOptions three  = options(kv_type, 3);
+        three.batch_invariant = batch_invariant;
         Session session(engine, three);
         session.generate_batch({ tokens(5), tokens(23), tokens(40) }, request(method, n_steps));
         session.generate_batch({ tokens(17), tokens(17) }, request(method, n_steps));
@@ -61,8 +61,8 @@ void answer_batch(const std::shared_ptr<const Engine> & engine, ggml_type kv_typ
 
 // As the service does: streams that stand at different steps, any of them together.
 void step_by_step(const std::shared_ptr<const Engine> & engine, ggml_type kv_type, const std::string & method) {
-    SessionOptions two = options(kv_type, 2);
-    two.steady         = true;
+    SessionOptions two  = options(kv_type, 2);
+    two.batch_invariant = true;
     Session       session(engine, two);
     LatentSteps & steps = *engine->method(method).steps(session.context());
     steps.start({ { tokens(9), 0, 0 } });
@@ -73,7 +73,7 @@ void step_by_step(const std::shared_ptr<const Engine> & engine, ggml_type kv_typ
     }
     steps.finish({ 0 });
     steps.finish({ 0, 1 });
-    steps.look(1);
+    steps.read_state(1);
     session.clear();
     session.generate(tokens(11), request(method, 2), {}, [](const TraceStep &) { return true; });
 }
@@ -86,8 +86,8 @@ void look_inside(const std::shared_ptr<const Engine> & engine, ggml_type kv_type
     }
 }
 
-void ask_method(const std::shared_ptr<const Engine> & engine, ggml_type kv_type, const std::string & method,
-                const std::vector<int> & steps, const AskAbout & ask) {
+void audit_method(const std::shared_ptr<const Engine> & engine, ggml_type kv_type, const std::string & method,
+                  const std::vector<int> & steps, const AuditFunction & ask) {
     ask(method, [&] {
         for (int k : steps) {
             answer(engine, kv_type, method, k);
@@ -104,12 +104,12 @@ void ask_method(const std::shared_ptr<const Engine> & engine, ggml_type kv_type,
 
 } // namespace
 
-void ask_inference(const Asked & asked, const AskAbout & ask) {
-    const TemporaryFolder folder;
-    LoadOptions           files;
-    files.base   = folder.file("base.gguf");
-    files.device = asked.device;
-    files.insist = true;
+void audit_inference(const AuditCase & asked, const AuditFunction & ask) {
+    const TemporaryDirectory folder;
+    LoadOptions              files;
+    files.base            = folder.file("base.gguf");
+    files.device          = asked.device;
+    files.ignore_mismatch = true;
     write_empty_backbone(config_of(asked.shape), asked.type, files.base);
     ask("plain", [&] {
         const auto engine = Engine::load(files);
@@ -117,7 +117,7 @@ void ask_inference(const Asked & asked, const AskAbout & ask) {
             answer(engine, cache, "plain", 0);
             answer_batch(engine, cache, "plain", 0);
         }
-        measure_importance(*engine, tokens(48), { 1, {}, {} });
+        compute_imatrix(*engine, tokens(48), { 1, {}, {} });
     });
     for (const std::string & method : method_format_names()) {
         files.sidecar = folder.file(method + ".gguf");
@@ -132,7 +132,7 @@ void ask_inference(const Asked & asked, const AskAbout & ask) {
         }
         for (ggml_type cache : asked.caches) {
             const bool is_first = cache == asked.caches.front();
-            ask_method(engine, cache, method, is_first ? asked.steps : std::vector<int>{ asked.steps.back() }, ask);
+            audit_method(engine, cache, method, is_first ? asked.steps : std::vector<int>{ asked.steps.back() }, ask);
         }
         ask("layers on two devices", [&] {
             const int n_first = config_of(asked.shape).n_layer / 2, n_second = config_of(asked.shape).n_layer - n_first;

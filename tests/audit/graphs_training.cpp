@@ -1,10 +1,10 @@
 #include "arch/qwen35/config.h"
-#include "base/temporary_folder.h"
+#include "base/temporary_directory.h"
 #include "empty_files.h"
 #include "graphs.h"
+#include "train/batch_graph.h"
 #include "train/length_buckets.h"
 #include "train/method_training.h"
-#include "train/step_graph.h"
 #include "train/trained_model.h"
 
 #include <numeric>
@@ -28,28 +28,28 @@ Minibatch batch_for(const MethodTraining & training, int n_steps) {
         example.prompt = tokens(11 + 12 * i);
         example.target = tokens(6 + i);
         if (training.has_teacher) {
-            example.trace = tokens(9 + i);
-            example.tap   = 1;
+            example.trace            = tokens(9 + i);
+            example.distill_position = 1;
         }
-        if (training.says_steps) {
-            example.thoughts.assign(size_t(n_steps), tokens(1 + i));
+        if (training.supports_step_loss) {
+            example.step_targets.assign(size_t(n_steps), tokens(1 + i));
         }
         batch.examples.push_back(example);
     }
-    batch.has_teacher     = training.has_teacher;
-    batch.distance_weight = training.has_teacher ? 1 : 0;
-    batch.n_thought_rows  = training.says_steps && n_steps > 0 ? 2 : 0;
-    batch.step_weight     = batch.n_thought_rows > 0 ? 0.5 : 0;
+    batch.has_teacher        = training.has_teacher;
+    batch.distill_weight     = training.has_teacher ? 1 : 0;
+    batch.n_step_target_rows = training.supports_step_loss && n_steps > 0 ? 2 : 0;
+    batch.step_loss_weight   = batch.n_step_target_rows > 0 ? 0.5 : 0;
     return batch;
 }
 
 // An update, and the loss alone as validation takes it, at every depth.
-void train(const ModelChoice & choice, const Backend & backend, const std::vector<int> & depths) {
-    TrainedModel model(choice, backend);
-    StepGraphs   updates(model.objective(), model.backbone(), backend, &model.optimizer());
-    StepGraphs   losses(model.objective(), model.backbone(), backend, nullptr);
+void train(const TrainModelOptions & choice, const Backend & backend, const std::vector<int> & depths) {
+    TrainedModel    model(choice, backend);
+    BatchGraphCache updates(model.objective(), model.backbone(), backend, &model.optimizer());
+    BatchGraphCache losses(model.objective(), model.backbone(), backend, nullptr);
     for (int k : depths) {
-        const Minibatch batch = shaped_for(batch_for(model.training(), k), model.backbone(), backend);
+        const Minibatch batch = pad_for_device(batch_for(model.training(), k), model.backbone(), backend);
         updates.run(batch, model.loss_scale());
         model.optimizer().step(std::vector<double>(model.groups().size(), 1e-3), 1.0, model.loss_scale());
         losses.run(batch);
@@ -60,19 +60,19 @@ void train(const ModelChoice & choice, const Backend & backend, const std::vecto
 ModelConfig shortened(ModelConfig config) {
     config.n_layer = 4;
     config.n_vocab = 4096;
-    if (const auto * own = dynamic_cast<const Qwen35Config *>(config.own.get())) {
+    if (const auto * own = dynamic_cast<const Qwen35Config *>(config.arch_config.get())) {
         auto shorter = std::make_shared<Qwen35Config>(*own);
         shorter->is_recurrent.resize(size_t(config.n_layer));
-        config.own = std::move(shorter);
+        config.arch_config = std::move(shorter);
     }
     return config;
 }
 
 } // namespace
 
-void ask_training(const Asked & asked, const AskAbout & ask) {
-    const TemporaryFolder folder;
-    const ModelConfig     whole = config_of(asked.shape);
+void audit_training(const AuditCase & asked, const AuditFunction & ask) {
+    const TemporaryDirectory folder;
+    const ModelConfig        whole = config_of(asked.shape);
     write_empty_backbone(whole, asked.type, folder.file("whole.gguf"));
     write_empty_backbone(shortened(whole), asked.type, folder.file("part.gguf"));
     const Backend backend(find_device(asked.device), 1);
@@ -81,7 +81,7 @@ void ask_training(const Asked & asked, const AskAbout & ask) {
         const std::vector<int> steps    = training.format() ? asked.steps : std::vector<int>{ 0 };
         const std::vector<int> deepest{ steps.back() };
         const std::string      kind = "training " + method;
-        ModelChoice            choice;
+        TrainModelOptions      choice;
         choice.method  = method;
         choice.dropout = 0.05f;
         // From a file, because drawing the first values of modules takes longer than all questions.
@@ -93,14 +93,14 @@ void ask_training(const Asked & asked, const AskAbout & ask) {
             }
         };
         start_from(folder.file("whole.gguf"), true);
-        choice.keep_transposes = false;
+        choice.cache_transposes = false;
         ask(kind, [&] { train(choice, backend, steps); });
         choice.recompute = true;
         ask(kind + ", layers computed again", [&] { train(choice, backend, deepest); });
 
         start_from(folder.file("part.gguf"), true);
-        choice.recompute       = false;
-        choice.keep_transposes = true;
+        choice.recompute        = false;
+        choice.cache_transposes = true;
         ask(kind + ", transposes kept", [&] { train(choice, backend, deepest); });
         start_from(folder.file("part.gguf"), false);
         choice.full = true;

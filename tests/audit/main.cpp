@@ -27,8 +27,8 @@ namespace {
 class Audit {
   public:
     void ask(const std::string & kind, const std::string & model, const std::function<void()> & work) {
-        Answers & row = row_of(kind);
-        answers       = &row;
+        OpSupport & row = row_of(kind);
+        answers         = &row;
         try {
             work();
         } catch (const Error & error) {
@@ -39,7 +39,7 @@ class Audit {
     // Whether nothing was refused.
     bool print() const {
         std::printf("| graphs of | graphs | nodes | operations | refused |\n|---|---|---|---|---|\n");
-        Answers all;
+        OpSupport all;
         for (const auto & [kind, row] : rows_) {
             print_row(kind, row);
             all.n_graphs += row.n_graphs;
@@ -61,20 +61,20 @@ class Audit {
         return all.refused.empty();
     }
 
-    Answers * answers = nullptr;
+    OpSupport * answers = nullptr;
 
   private:
-    Answers & row_of(const std::string & kind) {
+    OpSupport & row_of(const std::string & kind) {
         for (auto & [name, row] : rows_) {
             if (name == kind) {
                 return row;
             }
         }
-        rows_.emplace_back(kind, Answers{});
+        rows_.emplace_back(kind, OpSupport{});
         return rows_.back().second;
     }
 
-    static void print_row(const std::string & kind, const Answers & row) {
+    static void print_row(const std::string & kind, const OpSupport & row) {
         int64_t n_refused = 0;
         for (const auto & [what, n] : row.refused) {
             n_refused += n;
@@ -83,7 +83,7 @@ class Audit {
                     static_cast<long long>(row.n_nodes), row.operations.size(), static_cast<long long>(n_refused));
     }
 
-    std::vector<std::pair<std::string, Answers>> rows_; // in the order they came up
+    std::vector<std::pair<std::string, OpSupport>> rows_; // in the order they came up
 };
 
 } // namespace
@@ -104,7 +104,7 @@ int main(int argc, char ** argv) {
     CLI11_PARSE(app, argc, argv);
     try {
         if (!rpc.empty()) {
-            end_lost_devices_by([](const Error & error) {
+            set_fatal_error_handler([](const Error & error) {
                 std::fprintf(stderr, "error: %s\n", error.what());
                 std::exit(1);
             });
@@ -117,18 +117,18 @@ int main(int argc, char ** argv) {
         std::printf("%s: %s\n\n", asked.name.c_str(), asked.description.c_str());
         for (const std::string & shape : shapes) {
             for (const std::string & type : types) {
-                const AskAbout ask = [&](const std::string & kind, const std::function<void()> & work) {
+                const AuditFunction ask = [&](const std::string & kind, const std::function<void()> & work) {
                     audit.ask(kind, shape + " " + type, work);
                 };
                 // Types of weights matter to products and tables, those of caches to attention: neither to how many steps there are.
-                Asked what{ shape, type, shadow, other, { std::min(2, steps.back()) }, { GGML_TYPE_F16 } };
+                AuditCase what{ shape, type, shadow, other, { std::min(2, steps.back()) }, { GGML_TYPE_F16 } };
                 if (type == types.front()) {
                     what.steps  = steps;
                     what.caches = { GGML_TYPE_F16, GGML_TYPE_F32, GGML_TYPE_BF16, GGML_TYPE_Q8_0 };
                 }
                 std::fprintf(stderr, "asking about %s %s\n", shape.c_str(), type.c_str());
-                ask_inference(what, ask);
-                ask_training(what, ask);
+                audit_inference(what, ask);
+                audit_training(what, ask);
             }
         }
         return audit.print() ? 0 : 1;

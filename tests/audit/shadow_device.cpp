@@ -1,6 +1,6 @@
 #include "shadow_device.h"
 
-#include "questions.h"
+#include "node_check.h"
 
 #include "ggml-backend-impl.h"
 
@@ -18,7 +18,7 @@ namespace {
 struct Shadow {
     DeviceInfo               asked;
     std::string              name;
-    Answers **               answers;
+    OpSupport **             answers;
     ggml_backend_reg         reg;
     ggml_backend_device      device;
     ggml_backend_buffer_type buffer_type;
@@ -104,18 +104,18 @@ ggml_backend_buffer_type_i buffer_type_functions() {
     return functions;
 }
 
-ggml_status ask_graph(ggml_backend_t backend, ggml_cgraph * graph) {
-    Shadow &  shadow  = of(backend->device);
-    Answers & answers = **shadow.answers;
+ggml_status audit_graph(ggml_backend_t backend, ggml_cgraph * graph) {
+    Shadow &    shadow  = of(backend->device);
+    OpSupport & answers = **shadow.answers;
     require_present(shadow);
     answers.n_graphs++;
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         const ggml_tensor * node = ggml_graph_node(graph, i);
         answers.n_nodes++;
         answers.operations.insert(ggml_op_desc(node));
-        const std::string objection = objection_to(node, shadow.asked);
-        if (!objection.empty()) {
-            answers.refused[objection]++;
+        const std::string problem = node_problem(node, shadow.asked);
+        if (!problem.empty()) {
+            answers.refused[problem]++;
         }
     }
     return GGML_STATUS_SUCCESS;
@@ -127,13 +127,13 @@ ggml_backend_t new_backend(ggml_backend_dev_t dev, const char *) {
     ggml_backend_i   functions{};
     functions.get_name      = [](ggml_backend_t backend) { return of(backend->device).name.c_str(); };
     functions.free          = [](ggml_backend_t backend) { delete backend; };
-    functions.graph_compute = ask_graph;
+    functions.graph_compute = audit_graph;
     return new ggml_backend{ &guid, functions, dev, nullptr };
 }
 
 // A builder that chooses between forms asks before the node has a place. Once it has one it is there to stay: the answer then
 // counts when the graph is computed, so that all refusals are seen and not just the first.
-bool answer_builder(ggml_backend_dev_t dev, const ggml_tensor * node) {
+bool builder_supports_op(ggml_backend_dev_t dev, const ggml_tensor * node) {
     return node->buffer || ggml_backend_dev_supports_op(of(dev).asked.dev, node);
 }
 
@@ -157,7 +157,7 @@ ggml_backend_device_i device_functions() {
     functions.buffer_from_host_ptr = [](ggml_backend_dev_t dev, void * memory, size_t size, size_t) {
         return ggml_backend_buffer_init(&of(dev).buffer_type, buffer_functions(), new Space{ memory, 0 }, size);
     };
-    functions.supports_op   = answer_builder;
+    functions.supports_op   = builder_supports_op;
     functions.supports_buft = [](ggml_backend_dev_t dev, ggml_backend_buffer_type_t type) {
         return type == &of(dev).buffer_type;
     };
@@ -177,7 +177,7 @@ ggml_backend_reg_i registry_functions() {
 
 } // namespace
 
-std::string add_shadow(const DeviceInfo & asked, Answers *& answers) {
+std::string add_shadow(const DeviceInfo & asked, OpSupport *& answers) {
     static auto &     shadows = *new std::deque<Shadow>; // for good: ggml's list never shrinks
     const std::string name    = "asked" + std::to_string(ggml_backend_dev_count()) + "-" + asked.name;
     Shadow &          shadow  = shadows.emplace_back(Shadow{ asked, name, &answers, {}, {}, {} });

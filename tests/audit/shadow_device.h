@@ -12,7 +12,7 @@
 
 namespace penelope::audit {
 
-struct Answers {
+struct OpSupport {
     int64_t                    n_graphs = 0, n_nodes = 0;
     std::set<std::string>      operations;
     std::map<std::string, int> refused; // what, and how many nodes
@@ -22,6 +22,6 @@ struct Answers {
 
 // Adds the shadow of a device to ggml's list, for good; list_devices() then has it as the returned name. A CPU that claims to be
 // none (is_cpu) gets a shadow that is a GPU. Answers go to where `answers` points at that moment.
-std::string add_shadow(const DeviceInfo & asked, Answers *& answers);
+std::string add_shadow(const DeviceInfo & asked, OpSupport *& answers);
 
 } // namespace penelope::audit

@@ -5,14 +5,14 @@
 #include "infer/session.h"
 #include "shadow_device.h"
 #include "support/temp_dir.h"
-#include "train/new_backbone.h"
+#include "train/random_backbone.h"
 
 using namespace penelope;
 using namespace penelope::audit;
 
 namespace {
 
-Answers *           answers = nullptr;
+OpSupport *         answers = nullptr;
 const std::string & shadow() {
     static const std::string name = add_shadow(find_device("CPU"), answers);
     return name;
@@ -22,7 +22,7 @@ const std::string & shadow() {
 
 TEST_CASE("a graph the device runs is counted and not refused") {
     const Backend backend(find_device(shadow()), 1);
-    Answers       heard;
+    OpSupport     heard;
     answers = &heard;
     Graph graph(nullptr, &backend);
     Node  a = graph.input("a", GGML_TYPE_F32, 8, 4);
@@ -38,14 +38,14 @@ TEST_CASE("a graph the device runs is counted and not refused") {
 
 TEST_CASE("every node the device does not run is named with its types and shapes") {
     const Backend backend(find_device(shadow()), 1);
-    Answers       heard;
+    OpSupport     heard;
     answers = &heard;
     Graph graph(nullptr, &backend);
     Node  a       = graph.input("a", GGML_TYPE_F32, 8, 4);
     Node  half    = graph.input("half", GGML_TYPE_F16, 8, 3);
     Node  product = ggml_mul_mat(graph.ctx(), a, half); // the CPU multiplies F32 with F32 alone
-    CHECK_FALSE(graph.runs(product));
-    CHECK(graph.runs(ggml_sqr(graph.ctx(), a)));
+    CHECK_FALSE(graph.supports(product));
+    CHECK(graph.supports(ggml_sqr(graph.ctx(), a)));
     graph.output(graph.named(product, "first"));
     graph.output(
         graph.named(ggml_mul_mat(graph.ctx(), a, ggml_view_2d(graph.ctx(), half, 8, 2, half->nb[1], 0)), "second"));
@@ -57,7 +57,7 @@ TEST_CASE("every node the device does not run is named with its types and shapes
 }
 
 TEST_CASE("memory costs nothing until it is touched, and reads as zeros") {
-    Answers heard;
+    OpSupport heard;
     answers = &heard;
     const Backend                 backend(find_device(shadow()), 1);
     const ggml_backend_buffer_ptr huge(ggml_backend_buft_alloc_buffer(backend.buffer_type(), size_t(1) << 36));
@@ -70,14 +70,14 @@ TEST_CASE("memory costs nothing until it is touched, and reads as zeros") {
 }
 
 TEST_CASE("a device that is gone is an error, and the cache that is cleared after it ends nothing") {
-    Answers heard;
+    OpSupport heard;
     answers        = &heard;
     DeviceInfo gpu = find_device("CPU");
     gpu.is_cpu     = false;
     const test::TempDir dir;
     const std::string   shape =
         dir.write("shape.toml", "name = \"tiny\"\nlayers = 1\nwidth = 32\nheads = 1\nffn = 32\ncontext = 64\n");
-    write_new_backbone(read_backbone_shape(shape), 1, dir.file("tiny.gguf"));
+    write_random_backbone(read_backbone_shape(shape), 1, dir.file("tiny.gguf"));
     LoadOptions load;
     load.base   = dir.file("tiny.gguf");
     load.device = add_shadow(gpu, answers);

@@ -49,8 +49,8 @@ class ArchitecturesTest(unittest.TestCase):
                 with self.subTest(case=case, method=method):
                     out = self.path / f"{case}-{method}"
                     self.ok("train", "-m", self.base[case], "--method", method, "--data", self.path / "data", "--out", out, "--updates", 2,
-                            "--batch", 2, "--eval-every", 0, "--rates", "1e-2" if method == "cot" else "1e-2,1e-2",
-                            *([] if method == "cot" else ["--depth", 2]))
+                            "--batch-size", 2, "--eval-every", 0, "--lr", "1e-2" if method == "cot" else "1e-2,1e-2",
+                            *([] if method == "cot" else ["--latent-steps", 2]))
                     if method == "cot":
                         trained = self.answer("-m", self.base[case], "--lora", out / "model.gguf")
                         self.assertNotEqual(trained, self.answer("-m", self.base[case]))
@@ -71,7 +71,7 @@ class ArchitecturesTest(unittest.TestCase):
     def test_the_state_after_a_thought_is_that_of_any_row(self):
         """Side by side and one by one: ragged prompts with thoughts in between."""
         base, out = self.base["qwen35"], self.path / "ragged"
-        self.ok("train", "-m", base, "--method", "coconut", "--data", self.path / "data", "--out", out, "--updates", 1, "--batch", 2, "--depth", 2,
+        self.ok("train", "-m", base, "--method", "coconut", "--data", self.path / "data", "--out", out, "--updates", 1, "--batch-size", 2, "--latent-steps", 2,
                 "--eval-every", 0)
         questions = ["[MAX 1 2]", "[MIN 3 [MAX 4 5 6] 7]", "[MED 1 2 3]"]
         batch = self.path / "batch.jsonl"

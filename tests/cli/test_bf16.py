@@ -61,7 +61,7 @@ class Bf16(unittest.TestCase):
         data = self.root / "data"
         self.ok("data", "listops", "--out", data, "--train", 8, "--valid", 2, "--test", 2, "--depth", 1, "--test-depth", 1)
         run_folder = self.root / "run"
-        self.ok("train", "-m", base, "--method", "penelope", "--data", data, "--out", run_folder, "--updates", 2, "--depth", 2, "--batch", 2,
+        self.ok("train", "-m", base, "--method", "penelope", "--data", data, "--out", run_folder, "--updates", 2, "--latent-steps", 2, "--batch-size", 2,
                 "--lora-rank", 4, "-n", 4, "--eval-limit", 2, *ON, timeout=500)
         self.assertIn('kv-type = "bf16"', (run_folder / "config.toml").read_text().replace("'", '"'))
         written = self.root / "trained.gguf"

@@ -285,7 +285,7 @@ class ConversationTest(ModelTest):
         self.assertEqual([line["status"] for line in lines], ["ok"] * 13)
         self.assertTrue(all(line["prompt_tokens"] < 200 for line in lines[:-1]))
         self.assertEqual(done.stderr.count("the oldest turns leave"), 1, done.stderr)
-        self.assertGreater(lines[-1]["turns_left"], 0)
+        self.assertGreater(lines[-1]["turns_dropped"], 0)
         self.assertEqual(len(talk.read_text().splitlines()), 1 + 24)  # what was said is all there
         # Where turns have left, the model sees the system message, the newest turns and the question, in at most half the context.
         counts = [line["prompt_tokens"] for line in lines[:-1]]
@@ -302,7 +302,7 @@ class ConversationTest(ModelTest):
         done = run("chat", "-m", self.base, "-c", 200, "-n", 8, "--json", stdin="Tom\n" + "x " * 400 + "\nMax\n/stats\n")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line["status"] for line in lines], ["ok", "error", "ok", "ok"])
-        self.assertEqual((lines[3]["messages"], lines[3]["turns_left"]), (4, 0))
+        self.assertEqual((lines[3]["messages"], lines[3]["turns_dropped"]), (4, 0))
         self.assertEqual(done.returncode, 1)
 
     def test_one_shot(self):

@@ -45,7 +45,7 @@ class Training(unittest.TestCase):
         return done
 
     def settings(self, method, device):
-        return ("-m", self.base, "--method", method, "--updates", UPDATES, "--depth", 2, "--batch", 2, "--lora-rank", 4, "--device", device)
+        return ("-m", self.base, "--method", method, "--updates", UPDATES, "--latent-steps", 2, "--batch-size", 2, "--lora-rank", 4, "--device", device)
 
     def losses(self, out):
         return [json.loads(line)["loss"] for line in (self.root / out / "metrics.jsonl").read_text().splitlines()

@@ -26,9 +26,9 @@ class EvalTest(ModelTest):
         self.assertEqual([row["layer_applications"] for row in report["results"]], [8, 10, 12])
         self.assertEqual(report["task"], "listops")
         self.assertIn(report["best_K"], (0, 1, 2))
-        self.assertNotIn("over_guess", report, "K=3, which the file names, was not scored")
-        own = self.ok_json(*self.evaluate("--timed", 0))
-        self.assertAlmostEqual(own["over_guess"]["difference"], own["results"][0]["em"] - own["chance"][0]["em"])
+        self.assertNotIn("over_chance", report, "K=3, which the file names, was not scored")
+        own = self.ok_json(*self.evaluate("--latency-samples", 0))
+        self.assertAlmostEqual(own["over_chance"]["difference"], own["results"][0]["em"] - own["chance"][0]["em"])
         rows = [json.loads(line) for line in file.read_text().splitlines()]
         self.assertEqual(len(rows), 30)
         for k, row in enumerate(report["results"]):
@@ -40,7 +40,7 @@ class EvalTest(ModelTest):
             self.assertEqual(row["correct"], row["parsed"] and row["extracted"] == row["answer"])
         # One question at a time gives the same texts.
         single = self.work / "single.jsonl"
-        self.ok_json(*self.evaluate("-K", "0-2", "--batch", 1, "--predictions", single))
+        self.ok_json(*self.evaluate("-K", "0-2", "--batch-size", 1, "--predictions", single))
         texts = [(r["id"], r["K"], r["text"]) for r in map(json.loads, single.read_text().splitlines())]
         self.assertEqual(texts, [(r["id"], r["K"], r["text"]) for r in rows])
 
@@ -50,17 +50,17 @@ class EvalTest(ModelTest):
 
         # Latencies are of single questions: each K has its own, and as many as were asked for.
         self.assertEqual(sum(row["latency_ms"] is not None for row in rows), 3 * 10)
-        few = self.ok_json(*self.evaluate("-K", "0-2", "--timed", 2, "--predictions", self.work / "few.jsonl"))
+        few = self.ok_json(*self.evaluate("-K", "0-2", "--latency-samples", 2, "--predictions", self.work / "few.jsonl"))
         timed = [row for row in map(json.loads, (self.work / "few.jsonl").read_text().splitlines()) if row["latency_ms"] is not None]
         self.assertEqual(len(timed), 3 * 2)
         for result in few["results"]:
             mine = [row["latency_ms"] for row in timed if row["K"] == result["K"]]
             self.assertAlmostEqual(result["latency_ms"], sum(mine) / 2)
-        self.assertIsNone(self.ok_json(*self.evaluate("--timed", 0))["results"][0]["latency_ms"])
+        self.assertIsNone(self.ok_json(*self.evaluate("--latency-samples", 0))["results"][0]["latency_ms"])
 
     def test_predictions_are_in_the_file_while_the_others_are_asked_and_stay_after_ctrl_c(self):
         file = self.work / "growing.jsonl"
-        slow = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", self.data, "-K", "0-6", "--batch", 1, "--timed", 120, "--predictions", file)
+        slow = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", self.data, "-K", "0-6", "--batch-size", 1, "--latency-samples", 120, "--predictions", file)
         for extra in ((), ("--json",)):
             file.unlink(missing_ok=True)
             command = [BIN, *map(str, slow), *extra]
@@ -79,7 +79,7 @@ class EvalTest(ModelTest):
             if extra:
                 self.assertRegex(err, r"^task listops: [^\n]*\n$")
                 error = json.loads(out)
-                self.assertEqual((error["status"], error["kind"], error["n_left"]), ("error", "cancelled", 120 - n))
+                self.assertEqual((error["status"], error["kind"], error["n_unanswered"]), ("error", "cancelled", 120 - n))
                 self.assertEqual([row["n"] for row in error["partial"]["results"]], [n] * 7)
                 said = error["message"]
             else:
@@ -99,7 +99,7 @@ class EvalTest(ModelTest):
 
     def test_a_file_that_cannot_grow_costs_no_score(self):
         file = self.work / "p.jsonl"
-        command = [BIN, *map(str, self.evaluate("-K", "0-2", "--batch", 1, "--timed", 0, "--predictions", file))]
+        command = [BIN, *map(str, self.evaluate("-K", "0-2", "--batch-size", 1, "--latency-samples", 0, "--predictions", file))]
         done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)))  # as a full disk
         self.assertEqual(done.returncode, 1)
@@ -113,12 +113,12 @@ class EvalTest(ModelTest):
     def test_auto_stops_by_the_threshold_of_the_file(self):
         chosen = self.work / "chosen.gguf"
         # This model knows nothing, so that every threshold keeps its exactness: the one that stops first is chosen.
-        choice = self.ok_json(*self.evaluate("--timed", 0, "--choose-settled", chosen))
+        choice = self.ok_json(*self.evaluate("--latency-samples", 0, "--calibrate-halting", chosen))
         self.assertEqual(choice["reference_K"], 3)
-        self.assertGreater(choice["settled"], 0)
+        self.assertGreater(choice["halt_cosine"], 0)
         self.assertLessEqual(choice["steps"], 8)
         report = self.ok_json("eval", "-m", self.model.base, "--sidecar", chosen, "--data", self.data, "--limit", 10, "-n", 4,
-                              "-K", "auto", "--timed", 2, "--predictions", self.work / "auto.jsonl")
+                              "-K", "auto", "--latency-samples", 2, "--predictions", self.work / "auto.jsonl")
         row = report["results"][0]
         self.assertEqual((row["K"], row["n"]), ("auto", 10))
         self.assertAlmostEqual(row["steps"], choice["steps"])
@@ -128,19 +128,19 @@ class EvalTest(ModelTest):
         self.assertEqual(run("eval", "--compare", self.work / "auto.jsonl", self.work / "auto.jsonl").returncode, 0)
         one = self.ok_json("run", "-m", self.model.base, "--sidecar", chosen, "-K", "auto", "-p", "x", "-n", 1)
         self.assertLessEqual(one["K"], 8)
-        self.error(1, "chosen.gguf", *self.evaluate("--timed", 0, "--choose-settled", chosen))
-        self.error(2, "--choose-settled: ", *self.evaluate("-K", 2, "--choose-settled", self.work / "b.gguf"))
+        self.error(1, "chosen.gguf", *self.evaluate("--latency-samples", 0, "--calibrate-halting", chosen))
+        self.error(2, "--calibrate-halting: ", *self.evaluate("-K", 2, "--calibrate-halting", self.work / "b.gguf"))
 
     def test_answers_from_the_memory_of_another_question(self):
         def texts(*args):
             file = self.work / f"{len(args)}.jsonl"
-            self.ok(*self.evaluate("-K", "2", "--timed", 0, "--batch", 2, "--predictions", file, *args))
+            self.ok(*self.evaluate("-K", "2", "--latency-samples", 0, "--batch-size", 2, "--predictions", file, *args))
             return [json.loads(line)["text"] for line in file.read_text().splitlines()]
 
-        own, other = texts(), texts("--swap-memory")
+        own, other = texts(), texts("--swap-latents")
         self.assertEqual(len(other), 10)
         self.assertNotEqual(own, other)
-        alone = run(*self.evaluate("--batch", 1, "--swap-memory"))
+        alone = run(*self.evaluate("--batch-size", 1, "--swap-latents"))
         self.assertEqual(alone.returncode, 2)
         self.assertIn("single question", alone.stderr)
 
@@ -180,24 +180,24 @@ class EvalTest(ModelTest):
     def test_mean_and_deviation_over_runs(self):
         lora = self.work / "lora.gguf"
         self.ok("export", self.model.sidecar, "--as", "lora", "-o", lora)
-        common = ("--data", self.data, "--limit", 10, "-n", 4, "--timed", 0)
-        done = self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}", *common, "--json")
+        common = ("--data", self.data, "--limit", 10, "-n", 4, "--latency-samples", 0)
+        done = self.ok("eval", "-m", self.model.base, "--sidecars", f"{self.model.sidecar},{self.model.sidecar}", *common, "--json")
         runs = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual(len(runs), 2)
         at_default = [row["em"] for row in runs[0]["results"] if row["K"] == runs[0]["default_K"]]
         self.assertEqual(runs[1]["all_runs"], {"runs": 2, "em_mean": at_default[0], "em_sd": 0.0})
         # A LoRA is a run as well, one that thinks visibly.
-        mixed = self.ok("eval", "-m", self.model.base, "--seed-runs", lora, "--seed-runs", lora, *common)
+        mixed = self.ok("eval", "-m", self.model.base, "--sidecars", lora, "--sidecars", lora, *common)
         self.assertIn("2 runs, each at its own K", mixed.stdout)
         self.assertEqual(mixed.stdout.count("lora.gguf |"), 2)
         self.assertIn(" a token ", mixed.stdout)
         self.assertEqual([run["model"] for run in runs], [str(self.model.sidecar)] * 2)
-        self.assertIn("not all of these K were scored", self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}",
+        self.assertIn("not all of these K were scored", self.ok("eval", "-m", self.model.base, "--sidecars", f"{self.model.sidecar},{self.model.sidecar}",
                                                                 *common, "-K", "0-1").stdout)
         base = ("eval", "-m", self.model.base, *common)
-        self.error(2, "empty place", *base, "--seed-runs", f"{lora},,{lora}")
-        self.error(2, "cannot be combined", *base, "--seed-runs", lora, "--sidecar", self.model.sidecar)
-        self.error(1, "none.gguf", *base, "--seed-runs", f"{lora},none.gguf")
+        self.error(2, "empty place", *base, "--sidecars", f"{lora},,{lora}")
+        self.error(2, "cannot be combined", *base, "--sidecars", lora, "--sidecar", self.model.sidecar)
+        self.error(1, "none.gguf", *base, "--sidecars", f"{lora},none.gguf")
 
     def test_time_left_on_a_terminal(self):
         with Pty(*self.evaluate()) as terminal:
@@ -230,7 +230,7 @@ class EvalTest(ModelTest):
         for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong, "--task", "listops"), "'two' is none that can be read as task listops"),
                            (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", wrong, "--match", "number"), "'two' has no number in it")):
             self.error(1, said, *base, *args)
-        for args, said in ((("-K", 9), "0 to 8"), (("-K", "5-9"), "0 to 8"), (("--cot", "--insist", "-K", 3), "takes no latent steps")):
+        for args, said in ((("-K", 9), "0 to 8"), (("-K", "5-9"), "0 to 8"), (("--cot", "--ignore-mismatch", "-K", 3), "takes no latent steps")):
             self.error(2, said, *base, "--data", self.data, *args)
         self.error(2, "--match", *base, "--data", self.data, "--task", "listops", "--match", "number")
         self.error(2, "chess", *base, "--data", self.data, "--task", "chess")

@@ -168,7 +168,7 @@ class Faults(unittest.TestCase):
     def test_train_and_resume(self):
         out = self.root / "trained"
         args = ("train", "-m", self.model.base, "--method", "penelope", "--init", self.model.sidecar, "--data", self.root / "data", "--out", out,
-                "--updates", 3, "--depth", 1, "--batch", 2, "--save-every", 1, "--eval-every", 2, "--eval-limit", 2, "-n", 4, "-q")
+                "--updates", 3, "--latent-steps", 1, "--batch-size", 2, "--save-every", 1, "--eval-every", 2, "--eval-limit", 2, "-n", 4, "-q")
         resume = ("train", "--resume", "--out", out, "-q")
 
         def prepare():
@@ -200,8 +200,8 @@ class Faults(unittest.TestCase):
 
     def test_a_run_that_is_replaced_is_whole_until_the_new_one_can_go_on(self):
         out = self.root / "replaced"
-        args = ("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--batch", 2, "--eval-limit", 2, "-n", 4, "-q")
-        done = run(*args, "--updates", 2, "--name", "first", "--keep", 1)
+        args = ("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--batch-size", 2, "--eval-limit", 2, "-n", 4, "-q")
+        done = run(*args, "--updates", 2, "--name", "first", "--keep-checkpoints", 1)
         self.assertEqual(done.returncode, 0, done.stderr)
         before = contents(out)
         replace = (*args, "--updates", 3, "--name", "second", "--force")
@@ -236,7 +236,7 @@ class Faults(unittest.TestCase):
 
     def test_a_checkpoint_that_the_disk_does_not_give_back_gives_way_to_the_one_before(self):
         out = self.root / "unreadable"
-        done = run("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--updates", 3, "--save-every", 1, "--batch", 2,
+        done = run("train", "-m", self.model.base, "--method", "cot", "--data", self.root / "data", "--out", out, "--updates", 3, "--save-every", 1, "--batch-size", 2,
                    "--eval-limit", 2, "-n", 4, "-q")
         self.assertEqual(done.returncode, 0, done.stderr)
         resume = ("train", "--resume", "--out", out)

@@ -70,7 +70,7 @@ class Habits(ModelTest):
                           (("run", "-m", BASE, "-p", "x", "--trace", self.work / "t"), {}), (("run", "-m", SIDECAR, "-p", "x"), {}),
                           (("data", "foo", "--out", self.work / "d"), {}), (("data", "listops", "--depth", 0, "--out", self.work / "d"), {}),
                           (("data", "split", data / "train.jsonl", "--split", "half", "--out", self.work / "d"), {}),
-                          ((*train, "--interval", "2:99"), {}), ((*train, "--depth", 9, "--k-max", 3), {}), ((*train, "--init", BASE), {}),
+                          ((*train, "--interval", "2:99"), {}), ((*train, "--latent-steps", 9, "--k-max", 3), {}), ((*train, "--init", BASE), {}),
                           (("train", "--resume", "--out", self.work / "nothing"), {}),
                           (("bench", "-m", BASE, "--prompt", 100000), {}), (("bench", "--shape", "llama-3.2-1b", "--type", "Q17"), {}),
                           (("quantize", BASE, self.work / "q.gguf", "Q17"), {}), (("quantize", BASE, self.work / "q.gguf", "Q4_0"), {}),
@@ -91,7 +91,7 @@ class Habits(ModelTest):
     def test_files_compared_each_at_its_own_K(self):
         self.ok("data", "listops", "--out", self.work / "data", "--train", 0, "--valid", 0, "--test", 8, "--depth", "1-2")
         latent, visible = self.work / "latent.jsonl", self.work / "visible.jsonl"
-        asked = ("eval", "-m", BASE, "--data", self.work / "data" / "test.jsonl", "--timed", 0)
+        asked = ("eval", "-m", BASE, "--data", self.work / "data" / "test.jsonl", "--latency-samples", 0)
         self.ok(*asked, "--sidecar", SIDECAR, "-K", "0-2", "--predictions", latent)
         self.ok(*asked, "--lora", LORA, "--predictions", visible)
         self.assertEqual(self.ok_json("eval", "--compare", f"{latent}@K=0", f"{latent}@K=2")["K"], [[0], [2]])
@@ -100,7 +100,7 @@ class Habits(ModelTest):
 
     def test_scores_are_shown_though_the_file_cannot_be_written(self):
         self.ok("data", "listops", "--out", self.work / "data", "--train", 0, "--valid", 0, "--test", 2, "--depth", "1")
-        command = [BIN, "eval", "-m", BASE, "--sidecar", SIDECAR, "--data", self.work / "data" / "test.jsonl", "--timed", 0, "--predictions", self.work / "p.jsonl"]
+        command = [BIN, "eval", "-m", BASE, "--sidecar", SIDECAR, "--data", self.work / "data" / "test.jsonl", "--latency-samples", 0, "--predictions", self.work / "p.jsonl"]
         done = subprocess.run([str(part) for part in command], env=clean_environment(), capture_output=True, text=True,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)))  # as a full disk
         self.assertEqual(done.returncode, 1, done.stderr)

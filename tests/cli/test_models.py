@@ -33,12 +33,12 @@ class Models(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             data = Path(name) / "data"
             self.ok("data", "listops", "--out", data, "--seed", 77, "--train", 0, "--valid", 0, "--test", 400, "--depth", "1-4", "--operators", "MAX,MIN,MED")
-            result = json.loads(self.ok("eval", "-m", BASE, "--sidecar", SIDECAR, "--data", data / "test.jsonl", "--timed", 0, "--json"))
+            result = json.loads(self.ok("eval", "-m", BASE, "--sidecar", SIDECAR, "--data", data / "test.jsonl", "--latency-samples", 0, "--json"))
         row = result["results"][0]
         self.assertEqual(row["K"], 2)
         self.assertGreater(row["em"], 0.8)
         self.assertGreater(row["parsed"], 0.98)
-        self.assertGreater(result["over_guess"]["low"], 0.05)
+        self.assertGreater(result["over_chance"]["low"], 0.05)
 
     def test_a_latent_step_is_an_edge_of_the_thread(self):
         with tempfile.TemporaryDirectory() as name:
@@ -46,12 +46,12 @@ class Models(unittest.TestCase):
             self.ok("data", "thread", "--out", data, "--seed", 77, "--train", 0, "--valid", 0, "--test", 320)
 
             def exact(sidecar, *args):
-                result = json.loads(self.ok("eval", "-m", THREAD, "--sidecar", sidecar, "--data", data / "test.jsonl", "--timed", 0, "--batch", 32, "--json", *args))
+                result = json.loads(self.ok("eval", "-m", THREAD, "--sidecar", sidecar, "--data", data / "test.jsonl", "--latency-samples", 0, "--batch-size", 32, "--json", *args))
                 return [row["em"] for row in result["results"]]
 
             by_steps = exact(THREAD_SIDECAR, "-K", "0-7")
             control = exact(THREAD_CONTROL)
-            swapped = exact(THREAD_SIDECAR, "-K", "7", "--swap-memory")
+            swapped = exact(THREAD_SIDECAR, "-K", "7", "--swap-latents")
         for fewer, more in zip(by_steps, by_steps[1:]):
             self.assertGreater(more, fewer + 0.06)
         self.assertLess(by_steps[0], 0.25)
@@ -67,7 +67,7 @@ class Models(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             data = Path(name) / "data"
             self.ok("data", "thread", "--surface", "words", "--chains", 2, "--depth", "3-4", "--out", data, "--seed", 77, "--train", 0, "--valid", 0, "--test", 40)
-            result = json.loads(self.ok("eval", "-m", base, "--sidecar", WORDS_SIDECAR, "--data", data / "test.jsonl", "--timed", 0, "-K", "0-4", "--json"))
+            result = json.loads(self.ok("eval", "-m", base, "--sidecar", WORDS_SIDECAR, "--data", data / "test.jsonl", "--latency-samples", 0, "-K", "0-4", "--json"))
         exact = [row["em"] for row in result["results"]]
         self.assertGreater(exact[4], 0.65)  # the guess has 0.5
         self.assertGreater(exact[4], exact[0] + 0.2)

@@ -50,7 +50,7 @@ class PageTest(BrowserTest):
 
     def test_latent(self):
         browser = self.browser
-        with Serve("--insist") as server:
+        with Serve("--ignore-mismatch") as server:
             browser.open(server.address + "/")
             browser.wait(READY)
             self.picture("start")

@@ -51,7 +51,7 @@ class Ranks(unittest.TestCase):
                    "--test-depth", "1-2")
         assert made.returncode == 0, made.stderr
         base = run(*cls.arguments("base", "--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4,
-                                  "--rates", "1e-3"))
+                                  "--lr", "1e-3"))
         assert base.returncode == 0, base.stderr
         cls.base = cls.root / "base" / "model.gguf"
 
@@ -60,8 +60,8 @@ class Ranks(unittest.TestCase):
         return ["train", *args, "--data", cls.root / "data", "--out", cls.root / out, "-n", 8, "--eval-limit", 10, "-t", 1]
 
     def method(self, out, method, *args):
-        return self.arguments(out, "-m", self.base, "--method", method, "--updates", UPDATES, "--rates", "1e-3,1e-3", "--eval-every", 10,
-                              *(() if method == "cot" else ("--depth", 2)), *args)
+        return self.arguments(out, "-m", self.base, "--method", method, "--updates", UPDATES, "--lr", "1e-3,1e-3", "--eval-every", 10,
+                              *(() if method == "cot" else ("--latent-steps", 2)), *args)
 
     def metrics(self, out):
         return [json.loads(line) for line in (self.root / out / "metrics.jsonl").read_text().splitlines()]
@@ -99,7 +99,7 @@ class Ranks(unittest.TestCase):
                     self.assertLess(updates[-1]["loss"], updates[0]["loss"])
 
     def test_ranks_force_the_same_steps_and_count_the_same_answers(self):
-        flags = ("--dropout", 0, "--depth-draw", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive", "--updates", 12)
+        flags = ("--dropout", 0, "--k-schedule", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive", "--updates", 12)
         one = run(*self.method("forced-1", "penelope", *flags))
         self.assertEqual(one.returncode, 0, one.stderr)
         self.ranks_ok(2, *self.method("forced-2", "penelope", *flags))
@@ -125,7 +125,7 @@ class Ranks(unittest.TestCase):
 
     def test_a_new_backbone_is_the_same_on_every_rank(self):
         self.ranks_ok(2, *self.arguments("new", "--init-random", self.root / "shape.toml", "--full", "--method", "cot", "--updates", 4,
-                                         "--rates", "1e-3"))
+                                         "--lr", "1e-3"))
         self.assertSameCourse("base", "new", 1e-4)
 
     def test_a_run_goes_on_with_another_number_of_ranks_and_says_so(self):
@@ -189,7 +189,7 @@ class Ranks(unittest.TestCase):
 
     def test_what_all_ranks_get_wrong_is_said_once(self):
         for code, pattern, args in (
-            (2, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch", 1)),
+            (2, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch-size", 1)),
             (1, "holds a run already", self.method("base", "cot")),
             (1, "missing.gguf", self.arguments("none", "-m", self.root / "missing.gguf", "--method", "cot")),
         ):

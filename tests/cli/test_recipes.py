@@ -33,14 +33,14 @@ class Recipes(unittest.TestCase):
         task = folder.name.split("-")[0]
         self.ok("data", task, "--config", folder / "data.toml", "--out", self.work / "data", *SIZES)
         base = self.work / "base" / "model.gguf"
-        self.ok("train", "--init-random", shape, "--full", "--method", "cot", "--updates", 1, "--batch", 1, "-n", 1, "--data", self.work / "data",
+        self.ok("train", "--init-random", shape, "--full", "--method", "cot", "--updates", 1, "--batch-size", 1, "-n", 1, "--data", self.work / "data",
                 "--out", base.parent)
         plans = {}
         for recipe in sorted(folder.glob("*.toml")):
             if recipe.stem.endswith("data") or recipe.stem == "shape":
                 continue
             self.assertIn(f"--config examples/recipes/{folder.name}/{recipe.name} ", recipe.read_text())
-            new = recipe.stem == ("source-first" if (folder / "source-first.toml").exists() else "source") and (folder / "shape.toml").exists()
+            new = recipe.stem == ("cot-sft-first" if (folder / "cot-sft-first.toml").exists() else "cot-sft") and (folder / "shape.toml").exists()
             plans[recipe.stem] = self.plan(recipe, *(("--init-random", shape) if new else ("-m", base)))
         return plans
 
@@ -56,7 +56,7 @@ class Recipes(unittest.TestCase):
                 plans = self.check_folder(RECIPES / name, shape)
                 for method, plan in plans.items():
                     stages = plan["stages"]
-                    if method == "source":
+                    if method == "cot-sft":
                         continue
                     self.assertEqual(sum(stage["updates"] for stage in stages), updates, method)
                     depth = {"cot": 0, "k0": 0, "coconut": coconut_depth}.get(method, 6)
@@ -73,9 +73,9 @@ class Recipes(unittest.TestCase):
     def test_the_small_ones(self):
         folder = RECIPES / "listops-small"
         plans = self.check_folder(folder, folder / "shape.toml")
-        self.assertEqual(set(plans), {"source", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle", "step-loss", "step-loss-k0"})
-        self.assertGreater(plans["source"]["parameters"]["backbone"], 1000000)
-        self.assert_equal_budgets(plans, set(plans) - {"source", "cot"})  # the source has learned visible steps already
+        self.assertEqual(set(plans), {"cot-sft", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle", "step-loss", "step-loss-k0"})
+        self.assertGreater(plans["cot-sft"]["parameters"]["backbone"], 1000000)
+        self.assert_equal_budgets(plans, set(plans) - {"cot-sft", "cot"})  # the source has learned visible steps already
 
     def test_those_on_the_small_backbone(self):
         plans = self.check_folder(RECIPES / "listops-order", RECIPES / "listops-small" / "shape.toml")
@@ -92,7 +92,7 @@ class Recipes(unittest.TestCase):
                 for made in ("data", "base"):
                     (self.work / made).rename(self.work / f"before-{name}-{made}")
                 plans = self.check_folder(RECIPES / name, shape)
-                self.assertEqual(set(plans), {"source", "penelope"})
+                self.assertEqual(set(plans), {"cot-sft", "penelope"})
                 self.assertEqual([(stage["K"], stage["updates"]) for stage in plans["penelope"]["stages"]], [(6, 300)])
 
     def test_those_in_words(self):
@@ -100,7 +100,7 @@ class Recipes(unittest.TestCase):
         shape.write_text(NARROW.format(30))
         plans = self.check_folder(RECIPES / "thread-smollm2", shape)
         runs = ("", "-first", "-second", "-third")
-        self.assertEqual(set(plans), {"source"} | {method + run for method in ("penelope", "k0") for run in runs})
+        self.assertEqual(set(plans), {"cot-sft"} | {method + run for method in ("penelope", "k0") for run in runs})
         for run in runs:  # the control has the same runs without latent steps
             self.assert_equal_budgets(plans, {"penelope" + run, "k0" + run})
             self.assertEqual([stage["K"] for stage in plans["k0" + run]["stages"]], [0])
@@ -109,10 +109,10 @@ class Recipes(unittest.TestCase):
     def test_the_thread(self):
         folder = RECIPES / "thread"
         plans = self.check_folder(folder, folder / "shape.toml")
-        self.assertEqual(set(plans), {name + stage for name in ("source", "penelope", "all-weights", "k0", "no-step-loss", "coconut", "codi") for stage in ("", "-first")})
+        self.assertEqual(set(plans), {name + stage for name in ("cot-sft", "penelope", "all-weights", "k0", "no-step-loss", "coconut", "codi") for stage in ("", "-first")})
         for stage in ("", "-first"):
             self.assert_equal_budgets(plans, {name + stage for name in ("penelope", "all-weights", "k0", "no-step-loss", "coconut", "codi")})
-        self.assertLess(plans["source-first"]["parameters"]["backbone"], 1000000)
+        self.assertLess(plans["cot-sft-first"]["parameters"]["backbone"], 1000000)
         self.assertGreater(plans["all-weights"]["parameters"]["backbone"], 0)
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
         self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])

@@ -26,8 +26,8 @@ class ReportTest(ModelTest):
     def test_runs_and_results_on_one_page(self):
         self.ok("data", "listops", "--out", self.work / "data", "--train", 10, "--valid", 10, "--test", 24)
         scores = self.work / "scores.json"
-        done = self.ok("eval", "-m", self.model.base, "--seed-runs", f"{self.model.sidecar},{self.model.sidecar}", "--data", self.work / "data" / "test.jsonl",
-                       "--limit", 6, "-n", 4, "-K", "0-3", "--timed", 2, "--predictions", self.work / "predictions.jsonl", "--json")
+        done = self.ok("eval", "-m", self.model.base, "--sidecars", f"{self.model.sidecar},{self.model.sidecar}", "--data", self.work / "data" / "test.jsonl",
+                       "--limit", 6, "-n", 4, "-K", "0-3", "--latency-samples", 2, "--predictions", self.work / "predictions.jsonl", "--json")
         scores.write_text(done.stdout)
         first, second = self.make_run("first", metrics(20)), self.make_run("second & last", metrics(300))
         out = self.work / "out"
@@ -53,7 +53,7 @@ class ReportTest(ModelTest):
         other.write_text(done.stdout.replace('"n":6', '"n":7'))
         self.error(1, "other questions", "report", scores, other, "-o", self.work / "mixed")
         untimed = self.ok("eval", "-m", self.model.base, "--sidecar", self.model.sidecar, "--data", self.work / "data" / "test.jsonl", "--limit", 6, "-n", 4,
-                          "--timed", 0, "--json")
+                          "--latency-samples", 0, "--json")
         other.write_text(untimed.stdout)
         charts = self.ok_json("report", other, "-o", self.work / "untimed")["charts"]
         self.assertNotIn("latency.svg", {chart.rsplit("/", 1)[1] for chart in charts})

@@ -24,7 +24,7 @@ class Reproduce(unittest.TestCase):
     def command(self, *args):
         return [ROOT / "scripts" / "reproduce", ROOT / "examples" / "recipes" / "listops-small", self.out, "--seeds", "1,2",
                 "--data", "--train 60 --valid 6 --test 12 --depth 1-2 --test-depth 1-2",
-                "--train", "--updates 4 --batch 2 --eval-limit 2 --eval-every 2 -n 8", "--eval", "-n 8 --timed 2", *args]
+                "--train", "--updates 4 --batch-size 2 --eval-limit 2 --eval-every 2 -n 8", "--eval", "-n 8 --latency-samples 2", *args]
 
     def start(self, *args):
         return subprocess.Popen([str(word) for word in self.command(*args)], env=clean_environment({"PENELOPE_BIN": BIN}), stdout=subprocess.PIPE,
@@ -42,20 +42,20 @@ class Reproduce(unittest.TestCase):
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        self.assertTrue((self.out / "done" / "train-source-0").exists())
+        self.assertTrue((self.out / "done" / "train-cot-sft-0").exists())
         self.assertFalse((self.out / "done" / "score-penelope").exists())
 
         # A run that was begun and not finished is not gone on with under other settings.
-        mark = self.out / "done" / "train-source-0"
+        mark = self.out / "done" / "train-cot-sft-0"
         mark.rename(mark.with_name("aside"))
-        code, said = self.finish("--train", "--updates 6 --batch 2 --eval-limit 2 --eval-every 2 -n 8")
+        code, said = self.finish("--train", "--updates 6 --batch-size 2 --eval-limit 2 --eval-every 2 -n 8")
         self.assertEqual(code, 1, said)
         self.assertIn("begun with other settings", said)
         mark.with_name("aside").rename(mark)
 
         code, said = self.finish()
         self.assertEqual(code, 0, said)
-        self.assertNotIn("Training source", said)
+        self.assertNotIn("Training cot-sft", said)
         page = (self.out / "report" / "report.md").read_text()
         rows = dict(re.findall(r"^\| ([^|]+?) \| (\d+) \| [^|]* \| \d+\.\d\d", page[:page.index("## Training runs")], re.M))
         expected = {"Visible CoT", "Coconut", "CODI", "Penelope", "Penelope answering without latent steps", "Penelope trained without latent steps",
@@ -65,7 +65,7 @@ class Reproduce(unittest.TestCase):
         self.assertIn("95 % interval", page)
         for name in re.findall(r"\]\(([a-z-]+\.svg)\)", page):
             self.assertTrue((self.out / "report" / name).is_file(), name)
-        self.assertEqual({path.name.rsplit("-", 1)[0] for path in (self.out / "runs").iterdir()}, METHODS | {"source"})
+        self.assertEqual({path.name.rsplit("-", 1)[0] for path in (self.out / "runs").iterdir()}, METHODS | {"cot-sft"})
 
         # Nothing is left to do, and other settings do not mix with what is there.
         code, said = self.finish()

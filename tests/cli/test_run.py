@@ -44,7 +44,7 @@ class RunTest(ModelTest):
         self.assertEqual(steps[3].split("|")[0].count(">"), 2)
         self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
         self.assertNotIn("features", steps[0])
-        self.error(2, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--insist", "--watch", "-n", 1))
+        self.error(2, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--ignore-mismatch", "--watch", "-n", 1))
         self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
 
     def test_watch_writes_over_its_line_on_a_terminal(self):
@@ -63,7 +63,7 @@ class RunTest(ModelTest):
         self.assertEqual(len(answer["tokens"]), 3)
 
     def test_cot_uses_no_latent_steps(self):
-        answer = self.ok_json(*self.latent("-p", QUESTION, "--cot", "--insist", "-n", 3))
+        answer = self.ok_json(*self.latent("-p", QUESTION, "--cot", "--ignore-mismatch", "-n", 3))
         self.assertEqual((answer["method"], answer["layer_applications"]), ("cot", 6))
 
     def test_raw_leaves_the_template_out(self):

@@ -24,7 +24,7 @@ class ServeTest(ModelTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.latent = Serve("-m", cls.model.base, "--sidecar", cls.model.sidecar, "-c", 256, "--insist")
+        cls.latent = Serve("-m", cls.model.base, "--sidecar", cls.model.sidecar, "-c", 256, "--ignore-mismatch")
         cls.addClassCleanup(cls.latent.close)
 
     def run_tokens(self, text, *args):
@@ -45,7 +45,7 @@ class ServeTest(ModelTest):
 
     def test_answers_are_those_of_run(self):
         for fields, flags in [({"latent_steps": 0}, ["-K", 0]), ({"latent_steps": 3}, ["-K", 3]), ({}, []),
-                              ({"cot": True}, ["--cot", "--insist"]), ({"reasoning_effort": "minimal"}, ["-K", 1]),
+                              ({"cot": True}, ["--cot", "--ignore-mismatch"]), ({"reasoning_effort": "minimal"}, ["-K", 1]),
                               ({"reasoning": {"latent_steps": 2}}, ["-K", 2]),
                               ({"temperature": 1.5, "seed": 7, "top_k": 0, "top_p": 1, "min_p": 0},
                                ["--temp", 1.5, "--seed", 7, "--top-k", 0, "--top-p", 1, "--min-p", 0])]:
@@ -65,7 +65,7 @@ class ServeTest(ModelTest):
         # Prompts, K, methods and lengths all differ; more of them than slots.
         asked = [(QUESTION[i:] + QUESTION[:i], k, n) for i, (k, n) in
                  enumerate([(0, 30), (1, 5), (3, 20), (None, 25), (2, 9), (None, 7), (4, 40), (1, 1), (0, 3), (3, 33)])]
-        alone = [self.run_tokens(text, "-n", n, *(["--cot", "--insist"] if k is None else ["-K", k])) for text, k, n in asked]
+        alone = [self.run_tokens(text, "-n", n, *(["--cot", "--ignore-mismatch"] if k is None else ["-K", k])) for text, k, n in asked]
         found = [None] * len(asked)
 
         def ask(i):
@@ -331,7 +331,7 @@ class LimitsTest(ModelTest):
         self.assertEqual(server.wait()[0], 0)
 
     def test_slow_clients_and_too_many(self):
-        server = self.endless("--request-time", 1, "--connections", 3)
+        server = self.endless("--request-timeout", 1, "--connections", 3)
         slow = socket.create_connection(("127.0.0.1", server.port))
         self.addCleanup(slow.close)
         start, dropped = time.monotonic(), False
@@ -475,7 +475,7 @@ class HttpTest(ModelTest):
         self.assertIn("x-api-key", headers["Access-Control-Allow-Headers"])
 
     def test_half_a_request_does_not_hold_up_the_end(self):
-        server = Serve("-m", self.model.base, "-c", 64, "--request-time", 600)
+        server = Serve("-m", self.model.base, "-c", 64, "--request-timeout", 600)
         self.addCleanup(server.close)
         for half in (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", b"GE"):
             one = socket.create_connection(("127.0.0.1", server.port))

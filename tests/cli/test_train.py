@@ -30,7 +30,7 @@ class Trained(unittest.TestCase):
                    "--test-depth", "1-2")
         assert made.returncode == 0, made.stderr
         cls.base = cls.root / "base" / "model.gguf"
-        cls.train_ok("--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4, "--rates", "1e-3", out="base")
+        cls.train_ok("--init-random", cls.root / "shape.toml", "--full", "--method", "cot", "--updates", 4, "--lr", "1e-3", out="base")
         cls.lora = cls.root / "cot" / "model.gguf"
         cls.train_ok("-m", cls.base, "--method", "cot", "--updates", 3, "--lora-rank", 4, "--name", "Visible steps", out="cot")
 
@@ -53,7 +53,7 @@ class Trained(unittest.TestCase):
         return done
 
     def latent(self, method, *args):
-        return ("-m", self.base, "--method", method, "--init", self.lora, "--updates", 12, "--depth", 2, "--batch", 2, *args)
+        return ("-m", self.base, "--method", method, "--init", self.lora, "--updates", 12, "--latent-steps", 2, "--batch-size", 2, *args)
 
     def metrics(self, out):
         return [json.loads(line) for line in (self.root / out / "metrics.jsonl").read_text().splitlines()]
@@ -96,7 +96,7 @@ class Runs(Trained):
         self.assertEqual({(line["K"], line["u"]) for line in updates}, {(2, "answer")})
         for line in updates:
             self.assertGreater(line["teacher_loss"], 0)
-            self.assertGreater(line["distance"], 0)
+            self.assertGreater(line["distill_loss"], 0)
         model = folder / "model.gguf"
         info = json.loads(run("info", model, "--json").stdout)["sidecar"]
         self.assertEqual((info["method"], info["answer_prefix"]), ("codi", "The answer is: "))
@@ -117,26 +117,26 @@ class Runs(Trained):
         self.assertEqual(answer.returncode, 0, answer.stderr)
 
     def test_all_weights_under_a_sidecar(self):
-        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 4, "--depth", 2, "--batch", 2, out="whole")
+        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 4, "--latent-steps", 2, "--batch-size", 2, out="whole")
         answer = run("run", "-m", self.root / "whole" / "backbone.gguf", "--sidecar", self.root / "whole" / "model.gguf", "-p", "x", "-n", 2)
         self.assertEqual(answer.returncode, 0, answer.stderr)
 
         # Both go on together: the modules from the sidecar, all weights from the backbone beside it.
         whole = self.root / "whole"
-        self.train_ok("-m", whole / "backbone.gguf", "--init", whole / "model.gguf", "--method", "penelope", "--full", "--updates", 1, "--rates", "1e-30,1e-30",
-                      "--depth", 2, "--batch", 2, out="further")
+        self.train_ok("-m", whole / "backbone.gguf", "--init", whole / "model.gguf", "--method", "penelope", "--full", "--updates", 1, "--lr", "1e-30,1e-30",
+                      "--latent-steps", 2, "--batch-size", 2, out="further")
         answers = [json.loads(run("run", "-m", folder / "backbone.gguf", "--sidecar", folder / "model.gguf", "-p", "x", "-n", 4, "-K", 2, "--json").stdout)["tokens"]
                    for folder in (whole, self.root / "further")]
         self.assertEqual(*answers)
 
     def test_a_loss_on_every_step_at_drawn_depths(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 10, "--depth", 3, "--batch", 2, "--depth-draw", "uniform", "--step-loss", 0.5, "--step-fade", 0.5)
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 10, "--latent-steps", 3, "--batch-size", 2, "--k-schedule", "uniform", "--step-loss", 0.5, "--step-loss-anneal", 0.5)
         self.train_ok(*flags, out="steps")
         updates = [line for line in self.metrics("steps") if "loss" in line]
         self.assertEqual({line["K"] for line in updates} - {1, 2, 3}, set())
         self.assertGreater(len({line["K"] for line in updates}), 1)
         self.assertEqual({line["u"] for line in updates}, {"answer"})
-        weights = [line.get("step_weight", 0) for line in updates]
+        weights = [line.get("step_loss_weight", 0) for line in updates]
         self.assertEqual(weights[:5], [0.5] * 5)
         for update in range(6, 11):
             self.assertAlmostEqual(weights[update - 1], 0.5 * (10 - update) / 5)
@@ -145,10 +145,10 @@ class Runs(Trained):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual((self.root / "again" / "steps" / "model.gguf").read_bytes(), (self.root / "steps" / "model.gguf").read_bytes())
 
-    FORCED = ("--depth", 3, "--depth-draw", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive")
+    FORCED = ("--latent-steps", 3, "--k-schedule", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive")
 
     def test_forced_steps_and_a_curriculum_that_steers_itself(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 12, "--batch", 4, "--rates", "1e-3,1e-3", *self.FORCED)
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 12, "--batch-size", 4, "--lr", "1e-3,1e-3", *self.FORCED)
         self.train_ok(*flags, out="forced")
         updates = [line for line in self.metrics("forced") if "loss" in line]
         n_gold = sorted({len(json.loads(line)["steps"]) for line in (self.root / "data" / "train.jsonl").read_text().splitlines()})
@@ -165,26 +165,26 @@ class Runs(Trained):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual((self.root / "again" / "forced" / "model.gguf").read_bytes(), (self.root / "forced" / "model.gguf").read_bytes())
         # The control has no step to force, and takes the same flags.
-        self.train_ok(*flags, "--depth", 0, out="control")
+        self.train_ok(*flags, "--latent-steps", 0, out="control")
         self.assertIn("teacher-forcing = 0.0", (self.root / "control" / "config.toml").read_text())
         self.assertIn("--step-loss", self.refused("-m", self.base, "--method", "penelope", "--teacher-forcing", 0.5, code=2))
 
     def test_stages_last_until_they_are_learned(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--depth", 2, "--batch", 1, "--eval-every", 0, "--learned")
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--latent-steps", 2, "--batch-size", 1, "--eval-every", 0, "--advance-at")
         self.train_ok(*flags, 100, out="easy")  # any loss is small enough
         rows = [row for row in self.metrics("easy") if "loss" in row]
         self.assertEqual([row["u"] for row in rows], [1] * 20 + [2] * 20 + ["answer"] * 50)
         self.train_ok(*flags, 1e-9, out="hard")  # none is
         rows = [row for row in self.metrics("hard") if "loss" in row]
         self.assertEqual([row["u"] for row in rows], [1] * 68 + ["answer"] * 22)
-        self.train_ok(*flags, 100, "--depth-draw", "uniform", out="grown")
+        self.train_ok(*flags, 100, "--k-schedule", "uniform", out="grown")
         depths = [row["K"] for row in self.metrics("grown") if "loss" in row]
         self.assertEqual((set(depths[:20]), set(depths[20:])), ({1}, {1, 2}))
 
     def test_the_control_without_latent_steps(self):
         for method in ("penelope", "coconut"):
             args = [arg for arg in self.latent(method, "--eval-every", 6)]
-            args[args.index("--depth") + 1] = 0
+            args[args.index("--latent-steps") + 1] = 0
             self.train_ok(*args, out=f"none/{method}")
             lines = self.metrics(f"none/{method}")
             updates = [line for line in lines if "loss" in line]
@@ -298,14 +298,14 @@ class Resuming(Trained):
             print(f"{method}: killed {n_killed} times")
 
     def test_a_resumed_run_knows_its_stage(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 48, "--depth", 2, "--batch", 1, "--learned", 100, "--eval-every", 0)
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 48, "--latent-steps", 2, "--batch-size", 1, "--advance-at", 100, "--eval-every", 0)
         self.train_ok(*flags, out="straight/learned")
         args = self.arguments(*flags, "--save-every", 1, out="killed/learned")
         self.assertGreater(self.kill_until_done(args, "killed/learned", random.Random(2)), 3)
         self.assertEqual((self.root / "killed/learned/model.gguf").read_bytes(), (self.root / "straight/learned/model.gguf").read_bytes())
 
     def test_a_resumed_run_goes_on_with_its_forcing_and_its_accuracies(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 24, "--batch", 2, "--eval-every", 0, *self.FORCED)
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 24, "--batch-size", 2, "--eval-every", 0, *self.FORCED)
         self.train_ok(*flags, out="straight/forced")
         args = self.arguments(*flags, "--save-every", 1, out="killed/forced")
         self.assertGreater(self.kill_until_done(args, "killed/forced", random.Random(3)), 1)
@@ -412,7 +412,7 @@ class Resuming(Trained):
             pass
         process.send_signal(signal.SIGINT)
         process.communicate()
-        done = run("train", "--resume", "--out", folder, "--eval-every", 1, "--eval-limit", 3, "-n", 5, "--save-every", 2, "--keep", 2, "--log-every", 1,
+        done = run("train", "--resume", "--out", folder, "--eval-every", 1, "--eval-limit", 3, "-n", 5, "--save-every", 2, "--keep-checkpoints", 2, "--log-every", 1,
                    "--kv-type", "f16", "--name", "renamed")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"warning: --eval-limit was 4, now 3, --predict was 8, now 5, --kv-type was f32, now f16: validation scores up to update \d "
@@ -431,7 +431,7 @@ class Resuming(Trained):
     def test_a_file_that_changed_is_named(self):
         data = self.root / "changing"
         shutil.copytree(self.root / "data", data)
-        args = ("-m", self.base, "--method", "cot", "--updates", 2, "--batch", 2, "-n", 2, "--eval-limit", 2)
+        args = ("-m", self.base, "--method", "cot", "--updates", 2, "--batch-size", 2, "-n", 2, "--eval-limit", 2)
         self.assertEqual(run("train", *args, "--data", data, "--out", self.root / "changed").returncode, 0)
         lines = (data / "train.jsonl").read_text().splitlines(keepends=True)
         (data / "train.jsonl").write_text("".join(lines[:-1]))
@@ -459,7 +459,7 @@ class Resuming(Trained):
             best.unlink(missing_ok=True)
 
     def test_the_last_weights_are_told_as_such_where_the_best_ones_are_gone(self):
-        flags = ("-m", self.base, "--method", "cot", "--updates", 4, "--batch", 2, "--rates", "0.1", "--warmup", 1, "--eval-every", 1, "--json")
+        flags = ("-m", self.base, "--method", "cot", "--updates", 4, "--batch-size", 2, "--lr", "0.1", "--warmup", 1, "--eval-every", 1, "--json")
         best = json.loads(self.train_ok(*flags, out="worse").stdout)["best"]
         self.assertLess(best["update"], 4, "the last weights are not the best ones")
         (self.root / "worse" / "checkpoint" / "best.gguf").unlink()
@@ -473,7 +473,7 @@ class Resuming(Trained):
         data = self.root / "many"
         made = run("data", "listops", "--out", data, "--train", 20, "--valid", 300, "--test", 10, "--depth", "1-2", "--test-depth", "1-2")
         self.assertEqual(made.returncode, 0, made.stderr)
-        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 5, "--batch", 2, "--rates", "0.03", "--warmup", 1, "--eval-every", 1,
+        flags = ("train", "-m", self.base, "--method", "cot", "--data", data, "--updates", 5, "--batch-size", 2, "--lr", "0.03", "--warmup", 1, "--eval-every", 1,
                  "--eval-limit", 2, "-n", 64, "--name", "same")
         straight, stopped = self.root / "last" / "straight", self.root / "last" / "stopped"
         self.assertEqual(run(*flags, "--out", straight).returncode, 0)
@@ -495,7 +495,7 @@ class Resuming(Trained):
     def test_going_back_leaves_the_other_checkpoints_alone(self):
         page = (TESTS.parent / "docs" / "training.md").read_text()
         self.assertIn("ln -f checkpoint/update-4.gguf checkpoint/last.gguf", page)
-        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep", 3), out="back/start")
+        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep-checkpoints", 3), out="back/start")
         for flags in ("-f", "-sfr"):
             folder = self.root / "back" / flags
             shutil.copytree(self.root / "back" / "start", folder)
@@ -517,7 +517,7 @@ class Resuming(Trained):
             self.assertEqual([line["update"] for line in self.metrics(folder) if "loss" in line], list(range(1, 7)))
 
     def test_a_longer_run_under_all_weights_keeps_backbone_and_sidecar_together(self):
-        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 2, "--depth", 2, "--batch", 2, "--rates", "1e-2,1e-2", out="pair")
+        self.train_ok("-m", self.base, "--method", "penelope", "--full", "--updates", 2, "--latent-steps", 2, "--batch-size", 2, "--lr", "1e-2,1e-2", out="pair")
         folder = self.root / "pair"
         (folder / "model.gguf").unlink()
         (folder / "model.gguf").mkdir()  # the second of the two cannot be written
@@ -558,7 +558,7 @@ class Longer(Trained):
     """--resume --updates N makes a run longer, whether it had come to its end or not."""
 
     def test_a_finished_run_goes_on(self):
-        self.train_ok(*self.latent("penelope", "--updates", 8, "--save-every", 2, "--keep", 3), out="longer")
+        self.train_ok(*self.latent("penelope", "--updates", 8, "--save-every", 2, "--keep-checkpoints", 3), out="longer")
         folder = self.root / "longer"
         stages = [(line["K"], line["u"]) for line in self.metrics("longer") if "loss" in line]
         names = sorted(file.name for file in (folder / "checkpoint").iterdir())
@@ -569,8 +569,8 @@ class Longer(Trained):
         updates = [line for line in self.metrics("longer") if "loss" in line]
         self.assertEqual([line["update"] for line in updates], list(range(1, 15)))
         self.assertEqual([(line["K"], line["u"]) for line in updates], stages + [stages[-1]] * 6, "the stages stay, the last one goes on")
-        self.assertGreater(updates[8]["module_rate"], updates[7]["module_rate"], "the rate is that of a run of 14")
-        self.assertGreater(updates[13]["module_rate"], 0, "the last update learns too")
+        self.assertGreater(updates[8]["module_lr"], updates[7]["module_lr"], "the rate is that of a run of 14")
+        self.assertGreater(updates[13]["module_lr"], 0, "the last update learns too")
         self.assertEqual(sum("k_default" in line for line in self.metrics("longer")), 1)
         self.assertIn("updates = 14\n", (folder / "config.toml").read_text())
         self.assertEqual(sorted(file.name for file in (folder / "checkpoint").glob("update-*")), ["update-10.gguf", "update-12.gguf", "update-14.gguf"])
@@ -599,7 +599,7 @@ class Longer(Trained):
         self.assertEqual(clean("twice"), clean("once"))
 
     def test_every_kept_checkpoint_can_take_the_place_of_a_damaged_one(self):
-        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep", 3), out="kept")
+        self.train_ok(*self.latent("penelope", "--updates", 6, "--save-every", 2, "--keep-checkpoints", 3), out="kept")
         checkpoints = self.root / "kept" / "checkpoint"
         for name in ("last", "previous", "update-6", "update-4"):
             path = checkpoints / f"{name}.gguf"
@@ -612,7 +612,7 @@ class Longer(Trained):
         self.assertEqual([line["update"] for line in self.metrics("kept") if "loss" in line], list(range(1, 7)))
 
     def test_epochs_on_the_command_line_go_before_the_updates_of_the_run(self):
-        self.train_ok("-m", self.base, "--method", "cot", "--updates", 2, "--batch", 2, out="by-epochs")
+        self.train_ok("-m", self.base, "--method", "cot", "--updates", 2, "--batch-size", 2, out="by-epochs")
         n_train = len((self.root / "data" / "train.jsonl").read_text().splitlines())
         done = self.train("--resume", "--epochs", 1, "--json", out="by-epochs")
         self.assertEqual(json.loads(done.stdout)["updates"], -(-n_train // 2), done.stderr)
@@ -620,7 +620,7 @@ class Longer(Trained):
 
 class Habits(Trained):
     def test_a_run_is_continued_from_any_directory(self):
-        done = run("train", "-m", "base/model.gguf", "--method", "cot", "--data", "data", "--out", "here", "--updates", 2, "--batch", 2, "-n", 2, "--eval-limit", 2, cwd=self.root)
+        done = run("train", "-m", "base/model.gguf", "--method", "cot", "--data", "data", "--out", "here", "--updates", 2, "--batch-size", 2, "-n", 2, "--eval-limit", 2, cwd=self.root)
         self.assertEqual(done.returncode, 0, done.stderr)
         config = (self.root / "here" / "config.toml").read_text()
         self.assertIn(f"model = '{self.base}'", config.replace('"', "'"))
@@ -630,7 +630,7 @@ class Habits(Trained):
 
     def test_the_model_is_called_as_the_folder_however_that_is_spelled(self):
         for out in ("spelled", "spelled/", "spelled/."):
-            done = run("train", "-m", self.base, "--method", "cot", "--updates", 1, "--batch", 2, "-n", 2, "--eval-limit", 2, "--force", "--data", "data",
+            done = run("train", "-m", self.base, "--method", "cot", "--updates", 1, "--batch-size", 2, "-n", 2, "--eval-limit", 2, "--force", "--data", "data",
                        "--out", out, cwd=self.root)
             self.assertEqual(done.returncode, 0, done.stderr)
             info = json.loads(run("info", self.root / "spelled" / "model.gguf", "--json").stdout)
@@ -640,17 +640,17 @@ class Habits(Trained):
         for i, template in enumerate(("\n{question}\n", "'''{question}\n'''\n", "x = 0.12345678901234567890\n{question}\nrate = 0.10000000000000000555\n",
                                       '\"\"\"{question}\n\"\"\" it\'s', "{question}\\\r\n\t\u2028")):
             out = f"texts/{i}"
-            self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch", 1, "--task", "generic", "--prompt-template", template, out=out)
+            self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch-size", 1, "--task", "generic", "--prompt-template", template, out=out)
             done = run("train", "--resume", "--out", self.root / out)
             self.assertEqual(done.returncode, 0, (template, done.stderr))
 
     def test_a_run_that_was_to_spare_memory_goes_on_sparing_it(self):
-        self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch", 1, "--low-memory", out="sparing")
+        self.train_ok("-m", self.base, "--method", "cot", "--updates", 1, "--batch-size", 1, "--low-memory", out="sparing")
         self.assertIn("low-memory = true\n", (self.root / "sparing" / "config.toml").read_text())
         self.assertEqual(run("train", "--resume", "--updates", 2, "--out", self.root / "sparing").returncode, 0)
 
     def test_the_live_line_fits_a_narrow_terminal(self):
-        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch", 2, "--log-every", 1000, "--eval-every", 0, out="narrow"), columns=50) as terminal:
+        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch-size", 2, "--log-every", 1000, "--eval-every", 0, out="narrow"), columns=50) as terminal:
             seen = terminal.expect("update 5/.*update 20/").group(0)
             lines = [without_escapes(line) for line in re.split(r"[\r\n]", seen)][1:-1]
             self.assertTrue(lines)
@@ -658,7 +658,7 @@ class Habits(Trained):
             self.assertEqual(terminal.wait(), 0)
 
     def test_the_live_line_shows_losses_exact_match_and_what_is_left(self):
-        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch", 2, "--eval-every", 5, out="live"), columns=80) as terminal:
+        with Pty(*self.arguments("-m", self.base, "--method", "cot", "--updates", 30, "--batch-size", 2, "--eval-every", 5, out="live"), columns=80) as terminal:
             seen = terminal.expect("update 8/.*update 20/").group(0)
             lines = [line for line in re.split(r"[\r\n]", without_escapes(seen)) if line.startswith("update 1")]
             self.assertRegex("\n".join(lines), r"update 1\d/30 \| loss \d+\.\d+ \| exact match \d+\.\d % \| .* left")
@@ -675,10 +675,10 @@ class Refusals(Trained):
 
     def test_wrong_values(self):
         self.assertIn("merged", self.refused("-m", self.base, "--method", "penelope", "--full", "--init", self.lora, code=2))
-        self.assertIn("--depth-draw", self.refused("-m", self.base, "--method", "penelope", "--depth-draw", "sometimes", code=2))
+        self.assertIn("--k-schedule", self.refused("-m", self.base, "--method", "penelope", "--k-schedule", "sometimes", code=2))
         self.assertIn("--interval", self.refused(*self.latent("penelope", "--interval", "1-3"), code=2))
         self.assertIn("interval", self.refused(*self.latent("penelope", "--interval", "2:9"), code=2))
-        self.assertIn("--depth", self.refused(*self.latent("penelope", "--k-max", 1), code=2))
+        self.assertIn("--latent-steps", self.refused(*self.latent("penelope", "--k-max", 1), code=2))
         self.assertIn("--full", self.refused("--init-random", self.root / "shape.toml", "--method", "cot", code=2))
         self.assertIn("--method", self.refused("-m", self.base, code=2))
         none = run("train", "--resume", "--out", self.root / "nothing")
@@ -723,13 +723,13 @@ class Refusals(Trained):
         self.assertRegex(done.stderr, r"train\.jsonl.*3")
 
     def test_a_rate_that_diverges_stops_the_run_and_keeps_the_last_state(self):
-        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch", 2, "--rates", "1e30", "--clip", 0, out="diverged")
+        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch-size", 2, "--lr", "1e30", "--clip", 0, out="diverged")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"update \d+: the (loss|gradient) is not finite")
         self.assertTrue((self.root / "diverged" / "checkpoint" / "last.gguf").is_file())
 
     def test_a_run_that_diverges_keeps_the_checkpoint_before_the_last(self):
-        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch", 2, "--rates", "1e30", "--clip", 0, "--save-every", 1, out="diverged-twice")
+        done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch-size", 2, "--lr", "1e30", "--clip", 0, "--save-every", 1, out="diverged-twice")
         self.assertEqual(done.returncode, 1, done.stderr)
         state = re.compile(rb'{"update":(\d+),"scored"')
         last, previous = [int(state.search((self.root / "diverged-twice" / "checkpoint" / f"{name}.gguf").read_bytes())[1]) for name in ("last", "previous")]

@@ -114,8 +114,8 @@ class WrongUsageTest(unittest.TestCase):
             self.wrong(f"--epochs: '{value}' is not a finite number", "train", "--epochs", value)
             self.wrong(f"--temp: '{value}' is not a finite number", "run", "--temp", value)
             self.wrong(f"--lora: '{value}' is not a scale", "run", "-m", "x", "-p", "x", "--lora", "f.gguf:" + value)
-            self.wrong(f"--rates: '1e-4,{value}' is not two numbers", "train", "-m", "x", "--method", "penelope", "--data", "x", "--out", "x",
-                       "--rates", "1e-4," + value)
+            self.wrong(f"--lr: '1e-4,{value}' is not two numbers", "train", "-m", "x", "--method", "penelope", "--data", "x", "--out", "x",
+                       "--lr", "1e-4," + value)
         self.wrong("--epochs: '1e300' has to lie between", "train", "--epochs", "1e300")
         for command, option in (("train", "--max-length"), ("train", "--predict"), ("run", "--predict"), ("chat", "--predict"),
                                 ("bench", "--prompt"), ("bench", "--gen")):

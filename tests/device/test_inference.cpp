@@ -19,8 +19,8 @@ struct Pair {
 
     // First logits of both, side by side.
     void check(const std::vector<Tokens> & prompts, int n_steps, const std::string & method = "") {
-        const Filled found    = engine->method(method).fill(device.context(), fresh_prompts(prompts), n_steps);
-        const Filled expected = host_engine->method(method).fill(host.context(), fresh_prompts(prompts), n_steps);
+        const Prefill found    = engine->method(method).prefill(device.context(), fresh_prompts(prompts), n_steps);
+        const Prefill expected = host_engine->method(method).prefill(host.context(), fresh_prompts(prompts), n_steps);
         for (size_t i = 0; i < prompts.size(); i++) {
             CAPTURE(i);
             CHECK(difference(found.logits[i], expected.logits[i]) < tolerance());
@@ -165,17 +165,17 @@ TEST_CASE("the answer's logits follow the reference token by token") {
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());
         Session            session(engine, session_options(GGML_TYPE_F32));
-        const auto         expected = g.tensor("K3.ex1.greedy_logits");
-        const Tokens       greedy   = g.greedy(3, 1);
-        const Filled       filled   = engine->method("").fill(session.context(), { { g.prompt_ids(1), 0, 0 } }, 3);
-        std::vector<float> row      = filled.logits[0];
+        const auto         expected  = g.tensor("K3.ex1.greedy_logits");
+        const Tokens       greedy    = g.greedy(3, 1);
+        const Prefill      prefilled = engine->method("").prefill(session.context(), { { g.prompt_ids(1), 0, 0 } }, 3);
+        std::vector<float> row       = prefilled.logits[0];
         for (size_t i = 0; i < greedy.size(); i++) {
             const auto               n = ptrdiff_t(row.size());
             const std::vector<float> reference(expected.begin() + ptrdiff_t(i) * n,
                                                expected.begin() + ptrdiff_t(i + 1) * n);
             CHECK(difference(row, reference) < tolerance());
             CHECK(same_choice(row, reference));
-            row = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } })[0];
+            row = decode(session.context(), { { 0, prefilled.n_past[0] + int(i), greedy[i] } })[0];
         }
     }
 }

@@ -4,7 +4,7 @@
 
 #include "convert/convert.h"
 #include "support/device.h"
-#include "train/new_backbone.h"
+#include "train/random_backbone.h"
 
 #include <cctype>
 #include <fstream>
@@ -21,8 +21,8 @@ class WideModel {
         std::ofstream(file("shape.toml"))
             << "name = \"wide\"\nlayers = 2\nwidth = 256\nheads = 4\nkv-heads = 2\nffn = 512\n"
                "context = 256\n";
-        const NewBackbone shape = read_backbone_shape(file("shape.toml"));
-        write_new_backbone(shape, 11, file("F32.gguf"));
+        const RandomBackbone shape = read_backbone_shape(file("shape.toml"));
+        write_random_backbone(shape, 11, file("F32.gguf"));
     }
 
     std::string file(const std::string & name) const { return dir_.file(name); }
@@ -48,7 +48,7 @@ std::vector<float> first_logits(const std::string & device, const std::string & 
     for (size_t i = 0; i < n; i++) {
         prompt[i] = int32_t(37 * i % 251);
     }
-    return engine->method("plain").fill(session.context(), { { prompt, 0, 0 } }, 0).logits[0];
+    return engine->method("plain").prefill(session.context(), { { prompt, 0, 0 } }, 0).logits[0];
 }
 
 // Kernels may round what they multiply a weight or a cached row with to its own precision: half a unit in the last place of F16 or

@@ -16,7 +16,7 @@ Optimizer & optimizer() {
 
 void run_input(const std::string & bytes) {
     const std::string path = as_file("input.gguf", bytes);
-    load_checkpoint(path, optimizer(), CheckpointParts::weights_and_moments);
+    load_checkpoint(path, optimizer(), CheckpointContents::weights_and_moments);
 }
 
 std::vector<std::string> seeds() {
@@ -25,7 +25,7 @@ std::vector<std::string> seeds() {
     state.scored   = 10;
     state.best     = { 10, 0.5, 1.25 };
     state.settings = R"({"method": "penelope", "seed": 1})";
-    save_checkpoint(folder().file("seed.gguf"), state, optimizer(), CheckpointParts::weights_and_moments);
+    save_checkpoint(folder().file("seed.gguf"), state, optimizer(), CheckpointContents::weights_and_moments);
     return { test::read_bytes(folder().file("seed.gguf")) };
 }
 

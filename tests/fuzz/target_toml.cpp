@@ -1,14 +1,14 @@
 // The TOML of a shape for a new backbone.
 #include "target.h"
-#include "train/new_backbone.h"
+#include "train/random_backbone.h"
 
 namespace penelope::fuzz {
 
 void run_input(const std::string & bytes) {
-    const NewBackbone shape = read_backbone_shape(as_file("input.toml", bytes));
+    const RandomBackbone shape = read_backbone_shape(as_file("input.toml", bytes));
     // What is allowed and small is made as well.
     if (int64_t(shape.config.n_layer) * shape.config.n_embd * (shape.config.n_embd + shape.config.n_ff) < 100000) {
-        write_new_backbone(shape, 1, folder().file("made.gguf"));
+        write_random_backbone(shape, 1, folder().file("made.gguf"));
     }
 }
 

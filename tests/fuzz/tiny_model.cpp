@@ -8,9 +8,9 @@
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "infer/session.h"
-#include "latent/method_format.h"
+#include "sidecar/method_format.h"
 #include "target.h"
-#include "train/new_backbone.h"
+#include "train/random_backbone.h"
 
 namespace penelope::fuzz {
 
@@ -57,19 +57,19 @@ void make_hybrid(ModelConfig & c) {
 }
 
 std::string make_backbone(const std::string & architecture) {
-    NewBackbone   shape;
-    ModelConfig & c = shape.config;
-    c.architecture  = architecture;
-    c.name          = "tiny";
-    c.n_layer       = 1;
-    c.n_embd        = kWidth;
-    c.n_ff          = kWidth;
-    c.n_head        = 1;
-    c.n_head_kv     = 1;
-    c.head_dim      = kWidth;
-    c.own_head      = architecture != "llama";
-    c.n_vocab       = 258;
-    c.n_ctx_train   = 64;
+    RandomBackbone shape;
+    ModelConfig &  c = shape.config;
+    c.architecture   = architecture;
+    c.name           = "tiny";
+    c.n_layer        = 1;
+    c.n_embd         = kWidth;
+    c.n_ff           = kWidth;
+    c.n_head         = 1;
+    c.n_head_kv      = 1;
+    c.head_dim       = kWidth;
+    c.has_head_dim   = architecture != "llama";
+    c.n_vocab        = 258;
+    c.n_ctx_train    = 64;
     if (architecture == "qwen35") {
         make_hybrid(c);
     }
@@ -77,7 +77,7 @@ std::string make_backbone(const std::string & architecture) {
         c.n_ff = kWide;
     }
     const std::string path = folder().file(architecture + ".gguf");
-    write_new_backbone(shape, 1, path);
+    write_random_backbone(shape, 1, path);
     return path;
 }
 
@@ -97,7 +97,7 @@ std::string make_lora(const std::string &) {
 
 std::string make_sidecar(const std::string & method) {
     SidecarConfig c;
-    c.base                 = read_base_facts(GgufReader::open(tiny_backbone()));
+    c.base                 = read_base_info(GgufReader::open(tiny_backbone()));
     c.method               = method;
     c.interval_start       = 0;
     c.interval_end         = 1;
@@ -105,9 +105,9 @@ std::string make_sidecar(const std::string & method) {
     c.n_readout            = 1;
     c.k_max                = 2;
     c.k_default            = 2;
-    c.time_length          = 4;
-    c.adapter_length       = 4;
-    c.projection_length    = 4;
+    c.time_width           = 4;
+    c.adapter_width        = 4;
+    c.projection_width     = 4;
     c.lora_alpha           = 4.0f;
     const std::string path = folder().file(method + "-sidecar.gguf");
     GgufWriter        writer(path, true);

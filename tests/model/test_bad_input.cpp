@@ -7,7 +7,7 @@
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "infer/session.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 #include "support/errors.h"
 #include "support/golden.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 #include "support/errors.h"
 #include "support/golden.h"
 
@@ -162,8 +162,8 @@ TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
         CHECK(config.n_readout == 2);
         CHECK(config.k_max == 8);
         CHECK(config.k_default == json["k_default"]);
-        CHECK(config.time_length == 32);
-        CHECK(config.adapter_length == 16);
+        CHECK(config.time_width == 32);
+        CHECK(config.adapter_width == 16);
         CHECK(config.transition == json["transition"]);
         CHECK(config.prompt_template == "{question}\n");
         CHECK(config.answer_prefix == "### ");
@@ -171,7 +171,7 @@ TEST_CASE("a Penelope directory and a LoRA become a sidecar") {
         CHECK(config.lora_alpha == 8.0f);
         CHECK(config.base.tokens_sha256.size() == 64);
         check_sidecar_tensors(gguf, config);
-        check_base(config, read_base_facts(GgufReader::open(golden.backbone())));
+        check_base(config, read_base_info(GgufReader::open(golden.backbone())));
 
         size_t n_modules = 0;
         for (const auto & shape : module_tensor_shapes(config, 64)) {
@@ -221,7 +221,7 @@ TEST_CASE("the module table counts the published 64.08M parameters") {
 TEST_CASE("a sidecar for another base is refused with every difference") {
     const GoldenCase golden("last"), other("full");
     SidecarConfig    config = read_sidecar_config(GgufReader::open(golden.sidecar()));
-    BaseFacts        base   = read_base_facts(GgufReader::open(other.backbone()));
+    BaseInfo         base   = read_base_info(GgufReader::open(other.backbone()));
     base.vocab_size         = 5;
     base.tokens_sha256      = std::string(64, 'a');
     std::string message;

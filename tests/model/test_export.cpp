@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "convert/hf_export.h"
 #include "gguf/reader.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 #include "support/difference.h"
 #include "support/files.h"
 #include "support/golden.h"
@@ -172,7 +172,7 @@ TEST_CASE("a bundle holds both and lets both go again") {
     CHECK(bundle.get_str("general.architecture") == "llama");
     const SidecarConfig config = read_sidecar_config(bundle);
     check_sidecar_tensors(bundle, config);
-    check_base(config, read_base_facts(bundle));
+    check_base(config, read_base_info(bundle));
     CHECK(config.interval_start == 4);
     CHECK(bundle.get_str_array("tokenizer.ggml.tokens").size() == 439);
     const auto backbone = GgufReader::open(golden.backbone());
@@ -209,7 +209,7 @@ TEST_CASE("backbone -> Hugging Face -> backbone is byte-exact") {
         const TempDir    dir;
         export_as("hf", golden.backbone(), dir.file("model"));
         // Norms stored as 1 + x lose the last bits of x in F32; model.hybrid looks at them.
-        const bool is_exact = get_architecture(GgufReader::open(golden.backbone())).norms == TensorValue::same;
+        const bool is_exact = get_architecture(GgufReader::open(golden.backbone())).norms == ValueTransform::same;
         CHECK((read_bytes(dir.path() / "model/model.safetensors") ==
                read_bytes(golden.source("model/model.safetensors"))) == is_exact);
         const Json config   = read_json_file(dir.file("model/config.json")),

@@ -40,7 +40,7 @@ TEST_CASE("thoughts, first logits and greedy answers") {
     store.load();
 
     ContextOptions options;
-    options.n_rows    = 128;
+    options.n_ctx     = 128;
     options.n_streams = 2;
     options.kv_type   = GGML_TYPE_F32;
     Context             context(model, device, options);
@@ -54,22 +54,22 @@ TEST_CASE("thoughts, first logits and greedy answers") {
             for (const StateTensor & state : states) {
                 CHECK(test::difference(state.data, expected.read_f32(p + "." + state.name)) < kTolerance);
             }
-            const auto before = context.n_computes();
-            Filled     filled = coconut.fill(context, fresh_prompts({ golden.prompt_ids(example) }), k);
+            const auto before    = context.n_computes();
+            Prefill    prefilled = coconut.prefill(context, fresh_prompts({ golden.prompt_ids(example) }), k);
             CHECK(context.n_computes() == before + 1);
-            CHECK(filled.layer_applications == json["layer_applications"][std::to_string(k)].get<int>());
+            CHECK(prefilled.layer_applications == json["layer_applications"][std::to_string(k)].get<int>());
 
             Tokens answer;
-            auto   logits = filled.logits[0];
+            auto   logits = prefilled.logits[0];
             for (size_t i = 0; i < json["greedy"][p].size(); i++) {
                 answer.push_back(int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin()));
-                logits = decode(context, { { 0, filled.n_rows[0] + int(i), answer.back() } })[0];
+                logits = decode(context, { { 0, prefilled.n_past[0] + int(i), answer.back() } })[0];
             }
             CHECK(answer == json["greedy"][p].get<Tokens>());
         }
     }
 
-    const Filled both = coconut.fill(context, fresh_prompts({ golden.prompt_ids(0), golden.prompt_ids(1) }), 3);
+    const Prefill both = coconut.prefill(context, fresh_prompts({ golden.prompt_ids(0), golden.prompt_ids(1) }), 3);
     CHECK(test::difference(both.logits[0], expected.read_f32("K3.ex0.first_logits")) < kTolerance);
     CHECK(test::difference(both.logits[1], expected.read_f32("K3.ex1.first_logits")) < kTolerance);
 }

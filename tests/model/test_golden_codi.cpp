@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "infer/session.h"
-#include "latent/sidecar.h"
 #include "method/decode.h"
 #include "method/latent_steps.h"
+#include "sidecar/sidecar.h"
 #include "support/difference.h"
 #include "support/golden.h"
 #include "text/tokenizer.h"
@@ -43,7 +43,7 @@ struct Case {
 
 TEST_CASE("thoughts and first logits") {
     Case c;
-    CHECK(c.engine->sidecar()->projection_length == 48);
+    CHECK(c.engine->sidecar()->projection_width == 48);
     for (int k : { 1, 3 }) {
         const std::string p = "K" + std::to_string(k) + ".ex0.";
         CAPTURE(p);
@@ -76,11 +76,11 @@ TEST_CASE("the prefix rides with the end row") {
     for (int32_t token : prefix) {
         logits = decode(context, { { 0, row++, token } });
     }
-    const Filled filled = codi.fill(context, fresh_prompts({ c.prompt(0), c.prompt(1) }), 3);
-    CHECK(filled.n_rows[0] == row);
-    CHECK(test::difference(filled.logits[0], logits[0]) < kTolerance);
-    const Filled alone = codi.fill(context, fresh_prompts({ c.prompt(1) }), 3);
-    CHECK(test::difference(filled.logits[1], alone.logits[0]) < kTolerance);
+    const Prefill prefilled = codi.prefill(context, fresh_prompts({ c.prompt(0), c.prompt(1) }), 3);
+    CHECK(prefilled.n_past[0] == row);
+    CHECK(test::difference(prefilled.logits[0], logits[0]) < kTolerance);
+    const Prefill alone = codi.prefill(context, fresh_prompts({ c.prompt(1) }), 3);
+    CHECK(test::difference(prefilled.logits[1], alone.logits[0]) < kTolerance);
 }
 
 TEST_CASE("a step at a time") {
@@ -89,17 +89,17 @@ TEST_CASE("a step at a time") {
     const Method & codi    = c.engine->method("codi");
     LatentSteps &  steps   = *codi.steps(context);
     steps.start({ { c.prompt(0), 1, 0 } });
-    CHECK(test::difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_1")) < kTolerance);
+    CHECK(test::difference(steps.read_state(1)[0].data, c.expected.read_f32("K3.ex0.thought_1")) < kTolerance);
     steps.advance({ 1 });
-    CHECK(test::difference(steps.look(1)[0].data, c.expected.read_f32("K3.ex0.thought_2")) < kTolerance);
+    CHECK(test::difference(steps.read_state(1)[0].data, c.expected.read_f32("K3.ex0.thought_2")) < kTolerance);
     steps.start({ { c.prompt(1), 0, 0 } });
     steps.advance({ 1, 0 });
     steps.advance({ 1 });
-    const Filled both = steps.finish({ 1, 0 });
+    const Prefill both = steps.finish({ 1, 0 });
     CHECK(steps.layer_applications(1) == c.json["layer_applications"]["3"].get<int>());
-    CHECK(test::difference(both.logits[0], codi.fill(context, fresh_prompts({ c.prompt(0) }), 3).logits[0]) <
+    CHECK(test::difference(both.logits[0], codi.prefill(context, fresh_prompts({ c.prompt(0) }), 3).logits[0]) <
           kTolerance);
-    CHECK(test::difference(both.logits[1], codi.fill(context, fresh_prompts({ c.prompt(1) }), 1).logits[0]) <
+    CHECK(test::difference(both.logits[1], codi.prefill(context, fresh_prompts({ c.prompt(1) }), 1).logits[0]) <
           kTolerance);
-    CHECK(both.n_rows[0] == int(c.prompt(0).size()) + codi.n_extra_rows(3));
+    CHECK(both.n_past[0] == int(c.prompt(0).size()) + codi.n_extra_rows(3));
 }

@@ -4,8 +4,8 @@
 
 #include "support/difference.h"
 #include "support/training.h"
-#include "train/reference_form.h"
-#include "train/step_graph.h"
+#include "train/batch_graph.h"
+#include "train/hf_layout.h"
 #include "train/trained_model.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 using namespace penelope;
 using penelope::test::all_examples;
 using penelope::test::check_gradients;
-using penelope::test::choice_of;
+using penelope::test::codi_examples;
 using penelope::test::cpu;
 using penelope::test::GoldenCase;
 using penelope::test::largest;
-using penelope::test::rates_of;
-using penelope::test::taught_examples;
+using penelope::test::lrs_of;
+using penelope::test::train_options_of;
 
 namespace {
 
@@ -33,13 +33,13 @@ const std::vector<std::string> & kCases = test::kTrajectoryCases;
 TEST_CASE("loss and every gradient through the latent trajectory") {
     for (const std::string & name : kCases) {
         const GoldenCase golden(name);
-        TrainedModel     model(choice_of(golden, "penelope"), cpu());
-        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+        BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
         for (int k : { 1, 6 }) {
             const std::string prefix = "grad.K" + std::to_string(k) + ".";
             CAPTURE(name);
             CAPTURE(k);
-            const StepLoss loss = graphs.run(all_examples(golden, k));
+            const BatchLoss loss = graphs.run(all_examples(golden, k));
             CHECK(loss.mean == doctest::Approx(golden.tensor(prefix + "loss")[0]).epsilon(1e-5));
             check_gradients(model, golden.expected(), prefix, kTolerance);
         }
@@ -56,14 +56,14 @@ TEST_CASE("loss and every gradient through Coconut's passes") {
     }
     const GoldenCase        golden(name);
     const SafetensorsReader expected = SafetensorsReader::open(golden.source("coconut.safetensors"));
-    ModelChoice             choice;
+    TrainModelOptions       choice;
     choice.base   = golden.backbone();
     choice.init   = golden.lora();
     choice.method = "coconut";
     TrainedModel model(choice, cpu());
     model.optimizer().set_values("coconut.token.rows", expected.read_f32("coconut.token.rows"));
-    StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-    const StepLoss loss = graphs.run(all_examples(golden, 2));
+    BatchGraphCache graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    const BatchLoss loss = graphs.run(all_examples(golden, 2));
     CHECK(loss.mean == doctest::Approx(expected.read_f32("grad.K2.loss")[0]).epsilon(1e-5));
     check_gradients(model, expected, "grad.K2.", kTolerance);
 }
@@ -72,24 +72,24 @@ TEST_CASE("the three losses and every gradient of CODI") {
     const GoldenCase        golden("last");
     const SafetensorsReader expected = SafetensorsReader::open(golden.source("codi.safetensors"));
     const Json              json     = read_json_file(golden.source("codi.json"));
-    ModelChoice             choice;
+    TrainModelOptions       choice;
     choice.base   = golden.backbone();
     choice.init   = golden.codi_sidecar();
     choice.method = "codi";
     TrainedModel model(choice, cpu());
 
     // The texts become the reference's tokens, and the row of the distillation is found.
-    const Minibatch batch = taught_examples(golden, model.tokenizer(), 3);
+    const Minibatch batch = codi_examples(golden, model.tokenizer(), 3);
     for (size_t i = 0; i < batch.examples.size(); i++) {
         const TokenizedExample & example = batch.examples[i];
         const Json &             known   = json["examples"][i];
         CHECK(example.prompt == known["prompt_ids"].get<std::vector<int32_t>>());
         CHECK(example.trace == known["cot_ids"].get<std::vector<int32_t>>());
         CHECK(example.target == known["answer_ids"].get<std::vector<int32_t>>());
-        CHECK(example.tap == known["tap"].get<int>());
+        CHECK(example.distill_position == known["tap"].get<int>());
     }
-    StepGraphs     graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-    const StepLoss loss = graphs.run(batch);
+    BatchGraphCache graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    const BatchLoss loss = graphs.run(batch);
     CHECK(loss.mean == doctest::Approx(json["losses"]["student"].get<double>()).epsilon(1e-5));
     CHECK(loss.teacher == doctest::Approx(json["losses"]["teacher"].get<double>()).epsilon(1e-5));
     CHECK(loss.distance == doctest::Approx(json["losses"]["distillation"].get<double>()).epsilon(1e-4));
@@ -102,14 +102,14 @@ TEST_CASE("four updates of AdamW") {
         CAPTURE(name);
         const GoldenCase golden(name);
         const auto       recipe = golden.recipe();
-        TrainedModel     model(choice_of(golden, "penelope"), cpu());
-        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+        BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
         const Minibatch  batch = all_examples(golden, recipe.n_steps);
 
         std::vector<std::vector<float>> first_gradients;
         for (int update = 1; update <= recipe.n_updates; update++) {
             CAPTURE(update);
-            const StepLoss loss = graphs.run(batch);
+            const BatchLoss loss = graphs.run(batch);
             CHECK(std::fabs(loss.mean - recipe.losses[size_t(update - 1)]) < 1e-4);
             if (update == 1) {
                 for (const TrainableGroup & group : model.groups()) {
@@ -118,17 +118,17 @@ TEST_CASE("four updates of AdamW") {
                     }
                 }
             }
-            const double     factor = recipe.rate_factors[size_t(update - 1)]; // the reference's own schedule
-            const StepReport report = model.optimizer().step(rates_of(model, recipe, factor), recipe.clip);
+            const double       factor = recipe.rate_factors[size_t(update - 1)]; // the reference's own schedule
+            const UpdateResult report = model.optimizer().step(lrs_of(model, recipe, factor), recipe.clip);
             CHECK(report.applied);
-            CHECK(report.norm == doctest::Approx(recipe.norms[size_t(update - 1)]).epsilon(1e-3));
+            CHECK(report.grad_norm == doctest::Approx(recipe.norms[size_t(update - 1)]).epsilon(1e-3));
         }
 
         // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
-        const ReferenceForm form(model.backbone().config);
-        size_t              n_tensor = 0;
+        const HfLayout form(model.backbone().config);
+        size_t         n_tensor = 0;
         for (const TrainableGroup & group : model.groups()) {
-            const double rate = group.rate == RateKind::backbone ? recipe.lora_rate : recipe.module_rate;
+            const double rate = group.lr_group == LrGroup::backbone ? recipe.lora_lr : recipe.module_lr;
             for (const auto & parameter : group.parameters.parameters) {
                 CAPTURE(parameter.name);
                 const auto gradient  = form.values(parameter.name, first_gradients[n_tensor++]);

@@ -122,10 +122,10 @@ TEST_CASE("the answer's logits follow the reference token by token") {
         const Tokens       prompt   = g.prompt_ids(1);
         const auto         expected = g.tensor("K3.ex1.greedy_logits");
         const Tokens       greedy   = g.greedy(3, 1);
-        const Filled       filled   = engine->method("penelope").fill(session.context(), fresh_prompts({ prompt }), 3);
-        std::vector<float> rows     = filled.logits[0];
+        const Prefill prefilled = engine->method("penelope").prefill(session.context(), fresh_prompts({ prompt }), 3);
+        std::vector<float> rows = prefilled.logits[0];
         for (size_t i = 0; i + 1 < greedy.size(); i++) {
-            const auto next = decode(session.context(), { { 0, filled.n_rows[0] + int(i), greedy[i] } });
+            const auto next = decode(session.context(), { { 0, prefilled.n_past[0] + int(i), greedy[i] } });
             rows.insert(rows.end(), next[0].begin(), next[0].end());
         }
         CHECK(test::difference(rows, expected) < kTolerance);
@@ -181,7 +181,7 @@ TEST_CASE("the prompt cache is byte-identical before and after the refinements")
         std::vector<std::vector<uint8_t>> caches;
         for (int k : { 0, 6 }) {
             Session session(engine, f32_session());
-            engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), k);
+            engine->method("").prefill(session.context(), fresh_prompts({ g.prompt_ids(0) }), k);
             std::vector<uint8_t> all;
             for (int il = 0; il < engine->config().n_layer; il++) {
                 const auto layer = session.context().cache().bytes(il, 0, n);
@@ -205,11 +205,11 @@ TEST_CASE("a batch gives each question what it gets alone") {
             prompts.push_back(g.prompt_ids(i));
         }
         GenerateOptions options;
-        options.n_steps       = 3;
-        options.n_predict     = 8;
-        const Filled together = engine->method("").fill(batch.context(), fresh_prompts(prompts), 3);
+        options.n_steps        = 3;
+        options.n_predict      = 8;
+        const Prefill together = engine->method("").prefill(batch.context(), fresh_prompts(prompts), 3);
         for (size_t i = 0; i < 4; i++) {
-            const Filled alone = engine->method("").fill(single.context(), fresh_prompts({ prompts[i] }), 3);
+            const Prefill alone = engine->method("").prefill(single.context(), fresh_prompts({ prompts[i] }), 3);
             CHECK(test::difference(together.logits[i], alone.logits[0]) < 1e-4f);
         }
         const auto answers = batch.generate_batch(prompts, options);
@@ -247,10 +247,10 @@ TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
         const GoldenCase & g       = golden(name);
         SessionOptions     chunked = f32_session();
         chunked.n_batch            = 5;
-        const auto   engine        = load(g, true);
-        Session      small(engine, chunked), whole(engine, f32_session());
-        const Filled a = engine->method("").fill(small.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
-        const Filled b = engine->method("").fill(whole.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
+        const auto    engine       = load(g, true);
+        Session       small(engine, chunked), whole(engine, f32_session());
+        const Prefill a = engine->method("").prefill(small.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
+        const Prefill b = engine->method("").prefill(whole.context(), fresh_prompts({ g.prompt_ids(1) }), 3);
         CHECK(test::difference(a.logits[0], b.logits[0]) < 1e-4f);
         CHECK(small.context().n_computes() == 4);
     }
@@ -271,10 +271,10 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         const auto         expected = g.tensor("K6.ex0.first_logits");
         SessionOptions     options  = f32_session();
         options.kv_type             = GGML_TYPE_F16;
-        const auto   engine         = load(g, true);
-        Session      session(engine, options);
-        const Filled filled = engine->method("").fill(session.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
-        CHECK(test::difference(filled.logits[0], expected) < f16_cache);
+        const auto    engine        = load(g, true);
+        Session       session(engine, options);
+        const Prefill prefilled = engine->method("").prefill(session.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
+        CHECK(test::difference(prefilled.logits[0], expected) < f16_cache);
 
         const bool      is_recurrent = n_recurrent(engine->backbone()) > 0;
         QuantizeOptions quantize;
@@ -283,12 +283,12 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
         quantize.type     = is_recurrent ? "F16" : "Q8_0";
         quantize_file(quantize);
         LoadOptions small;
-        small.base           = quantize.out_path;
-        small.sidecar        = g.sidecar();
-        const auto   rounded = Engine::load(small);
-        Session      rough(rounded, f32_session());
-        const Filled near  = rounded->method("").fill(rough.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
-        const auto   worst = test::difference(near.logits[0], expected);
+        small.base            = quantize.out_path;
+        small.sidecar         = g.sidecar();
+        const auto    rounded = Engine::load(small);
+        Session       rough(rounded, f32_session());
+        const Prefill near  = rounded->method("").prefill(rough.context(), fresh_prompts({ g.prompt_ids(0) }), 6);
+        const auto    worst = test::difference(near.logits[0], expected);
         MESSAGE(name << ": " << quantize.type << " weights move the first logits by at most " << worst);
         CHECK(worst < (is_recurrent ? f16_weights : q8_0_weights));
 
@@ -333,12 +333,12 @@ TEST_CASE("a prompt that shares its beginning with what a stream holds computes 
         // A recurrent state cannot go back by one row.
         const int n_rest = n_recurrent(engine->backbone()) > 0 ? n : 1;
 
-        method.fill(used.context(), { { first, 2, 0 } }, 2);
+        method.prefill(used.context(), { { first, 2, 0 } }, 2);
         CHECK(used.context().n_token_rows() == n);
-        CHECK(used.context().cache().restore(2, n - 1) == n - n_rest);
-        const Filled kept = method.fill(used.context(), { { second, 2, n - n_rest } }, 3);
+        CHECK(used.context().cache().restore_checkpoint(2, n - 1) == n - n_rest);
+        const Prefill kept = method.prefill(used.context(), { { second, 2, n - n_rest } }, 3);
         CHECK(used.context().n_token_rows() == n + n_rest);
-        const Filled alone = method.fill(fresh.context(), fresh_prompts({ second }), 3);
+        const Prefill alone = method.prefill(fresh.context(), fresh_prompts({ second }), 3);
         CHECK(test::difference(kept.logits[0], alone.logits[0]) < 1e-4f);
 
         // Through a session, whatever the method before.

@@ -10,7 +10,7 @@
 #include "support/difference.h"
 #include "support/errors.h"
 #include "support/training.h"
-#include "train/step_graph.h"
+#include "train/batch_graph.h"
 
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,6 @@
 
 using namespace penelope;
 using penelope::test::all_examples;
-using penelope::test::choice_of;
 using penelope::test::contains;
 using penelope::test::cpu;
 using penelope::test::error_of;
@@ -27,6 +26,7 @@ using penelope::test::Gradients;
 using penelope::test::gradients_of;
 using penelope::test::length_of;
 using penelope::test::slope_along;
+using penelope::test::train_options_of;
 
 namespace {
 
@@ -82,12 +82,12 @@ TEST_CASE("intervals of delta nets alone, of attention alone, and of both") {
         const int start = interval.first, end = interval.second;
         CAPTURE(start);
         CAPTURE(end);
-        ModelChoice choice = choice_of(golden, "penelope");
-        choice.init        = sidecar_on(golden, start, end);
+        TrainModelOptions choice = train_options_of(golden, "penelope");
+        choice.init              = sidecar_on(golden, start, end);
         TrainedModel    model(choice, cpu());
         const Minibatch batch = all_examples(golden, 1);
-        StepGraphs      taped(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        StepGraphs      fused(model.objective(), model.backbone(), cpu(), nullptr);
+        BatchGraphCache taped(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        BatchGraphCache fused(model.objective(), model.backbone(), cpu(), nullptr);
         const double    loss = taped.run(batch).mean;
         CHECK(fused.run(batch).mean == doctest::Approx(loss).epsilon(1e-5));
 
@@ -103,13 +103,13 @@ TEST_CASE("intervals of delta nets alone, of attention alone, and of both") {
 }
 
 TEST_CASE("computing layers again in the backward gives the same gradients") {
-    const GoldenCase golden("qwen35");
-    TrainedModel     kept(choice_of(golden, "penelope"), cpu());
-    ModelChoice      choice = choice_of(golden, "penelope");
-    choice.recompute        = true;
-    TrainedModel again(choice, cpu());
-    StepGraphs   a(kept.objective(), kept.backbone(), cpu(), &kept.optimizer());
-    StepGraphs   b(again.objective(), again.backbone(), cpu(), &again.optimizer());
+    const GoldenCase  golden("qwen35");
+    TrainedModel      kept(train_options_of(golden, "penelope"), cpu());
+    TrainModelOptions choice = train_options_of(golden, "penelope");
+    choice.recompute         = true;
+    TrainedModel    again(choice, cpu());
+    BatchGraphCache a(kept.objective(), kept.backbone(), cpu(), &kept.optimizer());
+    BatchGraphCache b(again.objective(), again.backbone(), cpu(), &again.optimizer());
     CHECK(a.run(all_examples(golden, 2)).mean == doctest::Approx(b.run(all_examples(golden, 2)).mean).epsilon(1e-6));
     for (const TrainableGroup & group : kept.groups()) {
         for (const auto & parameter : group.parameters.parameters) {
@@ -167,7 +167,7 @@ TEST_CASE("a prompt that leaves the end of the one before goes back to the place
         const auto      engine = load(golden, sidecar);
         GenerateOptions options;
         options.n_steps              = way == Way::plain ? 0 : way == Way::until_settled ? kAutoSteps : 2;
-        options.settled              = 0.9f;
+        options.halt_cosine          = 0.9f;
         options.n_predict            = 4;
         const StepCallback   look    = [](const TraceStep &) { return true; };
         const StepCallback   on_step = way == Way::watched ? look : StepCallback();
@@ -176,15 +176,15 @@ TEST_CASE("a prompt that leaves the end of the one before goes back to the place
         prompt.insert(prompt.end(), { 31, 32, 33, 34, 35, 36 }); // fewer common rows are not worth keeping
         for (int turn = 0; turn < 3; turn++) {
             CAPTURE(turn);
-            const int n_shared = options.n_lasting;
-            options.n_lasting =
+            const int n_shared = options.n_stable_prefix;
+            options.n_stable_prefix =
                 int(prompt.size()) - 3; // the last three are the model's cue, which the history does not have
             const int64_t before = session.context().n_token_rows();
             const Answer  answer = session.generate(prompt, options, {}, on_step);
             CHECK(session.context().n_token_rows() - before - int64_t(answer.tokens.size() - 1) ==
                   int64_t(prompt.size()) - n_shared);
             GenerateOptions whole = options;
-            whole.n_lasting       = 0;
+            whole.n_stable_prefix = 0;
             CHECK(answer.tokens == Session(engine, f32_session()).generate(prompt, whole, {}, on_step).tokens);
             prompt.resize(prompt.size() - 3);
             prompt.insert(prompt.end(), { 21 + turn, 22, 23, 40, 41, 42 });
@@ -216,8 +216,8 @@ TEST_CASE("what Hugging Face stores as logarithms and differences from one comes
         bits &= 0xffff0000u;
         std::memcpy(&x, &bits, sizeof(bits));
         CAPTURE(x);
-        CHECK(hf_value(TensorValue::one_plus, gguf_value(TensorValue::one_plus, x)) == x);
-        CHECK(hf_value(TensorValue::minus_exp, gguf_value(TensorValue::minus_exp, x)) == x);
+        CHECK(hf_value(ValueTransform::one_plus, gguf_value(ValueTransform::one_plus, x)) == x);
+        CHECK(hf_value(ValueTransform::minus_exp, gguf_value(ValueTransform::minus_exp, x)) == x);
     }
     const GoldenCase golden("qwen35");
     ExportOptions    options;
@@ -236,7 +236,7 @@ TEST_CASE("what Hugging Face stores as logarithms and differences from one comes
         CAPTURE(spec.hf);
         const auto found = written.read_f32(spec.hf), expected = source.read_f32(spec.hf);
         REQUIRE(found.size() == expected.size());
-        if (spec.value == TensorValue::same) {
+        if (spec.value == ValueTransform::same) {
             CHECK(found == expected);
             n_exact++;
             continue;

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "infer/halting.h"
 #include "infer/session.h"
-#include "infer/thinking.h"
 #include "method/decode.h"
 #include "support/difference.h"
 #include "support/golden.h"
@@ -53,19 +53,19 @@ TEST_CASE("streams at different steps") {
         steps.advance({ 2 });
         CHECK(steps.step(2) == 3);
         CHECK(steps.step(0) == 1);
-        const Filled both = steps.finish({ 2, 0 });
+        const Prefill both = steps.finish({ 2, 0 });
         CHECK(test::difference(both.logits[0], golden.tensor("K3.ex0.first_logits")) < kTolerance);
         CHECK(test::difference(both.logits[1], golden.tensor("K1.ex1.first_logits")) < kTolerance);
-        CHECK(both.n_rows[0] == int(golden.prompt_ids(0).size()) + method.n_extra_rows(3));
+        CHECK(both.n_past[0] == int(golden.prompt_ids(0).size()) + method.n_extra_rows(3));
         CHECK(steps.layer_applications(2) == golden.layer_applications(3));
         CHECK(steps.layer_applications(0) == golden.layer_applications(1));
-        for (const StateTensor & state : steps.look(2)) {
+        for (const StateTensor & state : steps.read_state(2)) {
             CAPTURE(state.name);
             CHECK(test::difference(state.data, golden.tensor("K3.ex0." + state.name + "_3")) < kTolerance);
         }
 
         // Further steps are not disturbed by an answer that was written in between.
-        decode(context, { { 2, both.n_rows[0], 5 } });
+        decode(context, { { 2, both.n_past[0], 5 } });
         for (int t = 3; t < 6; t++) {
             steps.advance({ 2 });
         }
@@ -119,18 +119,18 @@ TEST_CASE("as many steps as it takes") {
     REQUIRE(cosines.size() == 9);
     options.n_steps = kAutoSteps;
     for (int t = 1; t <= 8; t++) {
-        options.settled = float(cosines[size_t(t)]) - 1e-6f;
-        int expected    = 1;
-        while (expected < 8 && cosines[size_t(expected)] < double(options.settled)) {
+        options.halt_cosine = float(cosines[size_t(t)]) - 1e-6f;
+        int expected        = 1;
+        while (expected < 8 && cosines[size_t(expected)] < double(options.halt_cosine)) {
             expected++;
         }
         CHECK(session.generate(golden.prompt_ids(0), options).n_steps == expected);
     }
-    options.settled = 1.0f;
+    options.halt_cosine = 1.0f;
     CHECK(session.generate(golden.prompt_ids(0), options).n_steps == 8);
 
     // Side by side each stops on its own.
-    options.settled                   = float(cosines[2]) - 1e-6f;
+    options.halt_cosine               = float(cosines[2]) - 1e-6f;
     const std::vector<Answer> answers = session.generate_batch({ golden.prompt_ids(0), golden.prompt_ids(1) }, options);
     for (size_t i = 0; i < 2; i++) {
         const Answer alone = session.generate(golden.prompt_ids(i), options);

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
-#include "latent/sidecar.h"
+#include "sidecar/sidecar.h"
 #include "support/golden.h"
 
 #include <cmath>

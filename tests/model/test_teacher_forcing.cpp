@@ -6,14 +6,13 @@
 #include "support/difference.h"
 #include "support/gradient_check.h"
 #include "support/training.h"
-#include "train/step_graph.h"
+#include "train/batch_graph.h"
 #include "train/trained_model.h"
 
 #include <algorithm>
 
 using namespace penelope;
 using penelope::test::all_examples;
-using penelope::test::choice_of;
 using penelope::test::cpu;
 using penelope::test::difference;
 using penelope::test::GoldenCase;
@@ -22,21 +21,22 @@ using penelope::test::gradients_of;
 using penelope::test::largest;
 using penelope::test::length_of;
 using penelope::test::slope_along;
+using penelope::test::train_options_of;
 
 namespace {
 
 // Results of one and two tokens; example b is forced for b % K steps, so that the first is free.
 Minibatch forced_examples(const GoldenCase & golden, int n_steps) {
-    Minibatch batch      = all_examples(golden, n_steps);
-    batch.step_weight    = 0.5;
-    batch.n_thought_rows = 2;
+    Minibatch batch          = all_examples(golden, n_steps);
+    batch.step_loss_weight   = 0.5;
+    batch.n_step_target_rows = 2;
     for (size_t b = 0; b < batch.examples.size(); b++) {
         TokenizedExample & example = batch.examples[b];
         const int32_t      token   = example.target.front();
         for (int t = 0; t < n_steps; t++) {
-            example.thoughts.push_back({ token + t });
+            example.step_targets.push_back({ token + t });
             if (t % 2 == 1) {
-                example.thoughts.back().push_back(token + t + 1);
+                example.step_targets.back().push_back(token + t + 1);
             }
         }
         example.n_forced = int(b) % n_steps;
@@ -75,9 +75,9 @@ TEST_CASE("the gradients of forced steps are those that differences show, on eve
     for (const std::string & name : test::kTrajectoryCases) {
         CAPTURE(name);
         const GoldenCase golden(name);
-        TrainedModel     model(choice_of(golden, "penelope"), cpu());
-        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        StepGraphs       losses(model.objective(), model.backbone(), cpu(), nullptr);
+        TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+        BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        BatchGraphCache  losses(model.objective(), model.backbone(), cpu(), nullptr);
         const Minibatch  batch = forced_examples(golden, 3);
         REQUIRE(batch.n_forced() > 0);
         graphs.run(batch);
@@ -103,17 +103,17 @@ TEST_CASE("the gradients of forced steps are those that differences show, on eve
 TEST_CASE("computing layers again changes no gradient of forced steps") {
     for (const std::string & name : test::kTrajectoryCases) {
         CAPTURE(name);
-        const GoldenCase golden(name);
-        const Minibatch  batch  = forced_examples(golden, 3);
-        ModelChoice      choice = choice_of(golden, "penelope");
-        TrainedModel     plain(choice, cpu());
-        StepGraphs       plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
-        const StepLoss   expected = plain_graphs.run(batch);
+        const GoldenCase  golden(name);
+        const Minibatch   batch  = forced_examples(golden, 3);
+        TrainModelOptions choice = train_options_of(golden, "penelope");
+        TrainedModel      plain(choice, cpu());
+        BatchGraphCache   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
+        const BatchLoss   expected = plain_graphs.run(batch);
 
-        choice.recompute       = true;
-        choice.keep_transposes = false;
-        TrainedModel low(choice, cpu());
-        StepGraphs   low_graphs(low.objective(), low.backbone(), cpu(), &low.optimizer());
+        choice.recompute        = true;
+        choice.cache_transposes = false;
+        TrainedModel    low(choice, cpu());
+        BatchGraphCache low_graphs(low.objective(), low.backbone(), cpu(), &low.optimizer());
         CHECK(low_graphs.run(batch).total(batch) == doctest::Approx(expected.total(batch)).epsilon(1e-6));
         check_close(gradients_of(low), gradients_of(plain), 1e-5);
     }
@@ -122,23 +122,23 @@ TEST_CASE("computing layers again changes no gradient of forced steps") {
 TEST_CASE(
     "a minibatch of free examples is the minibatch without forcing, and a free example is not touched by others") {
     const GoldenCase golden("middle");
-    TrainedModel     model(choice_of(golden, "penelope"), cpu());
-    StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+    BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
     const Minibatch  forced = forced_examples(golden, 3), free = left_free(forced);
-    CHECK(StepGraph::key(free) != StepGraph::key(forced));
-    const StepLoss  expected  = graphs.run(free);
+    CHECK(BatchGraph::key(free) != BatchGraph::key(forced));
+    const BatchLoss expected  = graphs.run(free);
     const Gradients gradients = gradients_of(model);
 
-    Minibatch plain      = all_examples(golden, 3);
-    plain.step_weight    = free.step_weight;
-    plain.n_thought_rows = free.n_thought_rows;
+    Minibatch plain          = all_examples(golden, 3);
+    plain.step_loss_weight   = free.step_loss_weight;
+    plain.n_step_target_rows = free.n_step_target_rows;
     for (size_t b = 0; b < plain.examples.size(); b++) {
-        plain.examples[b].thoughts = free.examples[b].thoughts;
+        plain.examples[b].step_targets = free.examples[b].step_targets;
     }
     CHECK(graphs.run(plain).total(plain) == expected.total(free)); // to the bit
     CHECK(gradients_of(model) == gradients);
 
-    const StepLoss found = graphs.run(forced);
+    const BatchLoss found = graphs.run(forced);
     for (size_t i = 0; i < free.examples[0].target.size(); i++) { // the first is free in both
         CHECK(found.tokens[i] == doctest::Approx(expected.tokens[i]).epsilon(1e-6));
     }
@@ -151,15 +151,15 @@ TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boun
     for (const std::string & name : test::kTrajectoryCases) {
         CAPTURE(name);
         const GoldenCase golden(name);
-        TrainedModel     model(choice_of(golden, "penelope"), cpu());
-        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), nullptr);
+        TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+        BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), nullptr);
         Minibatch        batch = all_examples(golden, 3);
         const int32_t    token = 5;
         const size_t     d = size_t(model.backbone().config.n_embd), m = model.sidecar().n_memory;
-        batch.step_weight    = 1;
-        batch.n_thought_rows = int(m);
+        batch.step_loss_weight   = 1;
+        batch.n_step_target_rows = int(m);
         for (TokenizedExample & example : batch.examples) {
-            example.thoughts.assign(3, std::vector<int32_t>(m, token));
+            example.step_targets.assign(3, std::vector<int32_t>(m, token));
             example.n_forced = 2;
         }
         const std::vector<float> table  = get_node(model.backbone().embedding);
@@ -172,12 +172,12 @@ TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boun
             std::copy_n(step.begin(), d, step.begin() + ptrdiff_t(t * d));
         }
         const auto losses_by_step = [&] {
-            const StepLoss                  loss = graphs.run(batch);
-            const size_t                    n    = loss.thoughts.size() / 3;
+            const BatchLoss                 loss = graphs.run(batch);
+            const size_t                    n    = loss.step_targets.size() / 3;
             std::vector<std::vector<float>> all;
             for (size_t t = 0; t < 3; t++) {
-                all.emplace_back(loss.thoughts.begin() + ptrdiff_t(t * n),
-                                 loss.thoughts.begin() + ptrdiff_t((t + 1) * n));
+                all.emplace_back(loss.step_targets.begin() + ptrdiff_t(t * n),
+                                 loss.step_targets.begin() + ptrdiff_t((t + 1) * n));
             }
             return all;
         };

@@ -9,9 +9,9 @@
 #include "graph/tape.h"
 #include "infer/prompt.h"
 #include "infer/session.h"
-#include "latent/sidecar.h"
 #include "model/lora.h"
 #include "model/row_inputs.h"
+#include "sidecar/sidecar.h"
 #include "support/cpu.h"
 #include "support/difference.h"
 #include "support/temp_dir.h"
@@ -188,7 +188,7 @@ Weights Model::boundary_attention(const std::map<std::string, Tensor> & states, 
     SequenceNodes kv;
     Node          ids       = g.input("ids", GGML_TYPE_I32, int64_t(prompt.size()));
     Node          interface = g.input("interface", GGML_TYPE_F32, d, n_inter);
-    const auto    at        = std::vector{ stretch(0, 0, n) };
+    const auto    at        = std::vector{ seq_range(0, 0, n) };
     RowInputs     rows(g, "rows", at, true);
     Node          x = concat_rows(g, { embed(g, engine->backbone().embedding, ids), interface });
     Node result     = run_layers(g, engine->backbone(), 0, int(engine->sidecar()->interval_start), x, rows.rows(), kv);
@@ -200,7 +200,7 @@ Weights Model::boundary_attention(const std::map<std::string, Tensor> & states, 
     return weights_of(g, n, layer, result, expected, [&] {
         g.set(ids, prompt);
         g.set(interface, anchors);
-        rows.fill(at, nullptr);
+        rows.prefill(at, nullptr);
     });
 }
 
@@ -218,16 +218,16 @@ Weights Model::step_attention(const std::map<std::string, Tensor> & states, int 
     SequenceNodes kv;
     Node          x         = g.input("H_x", GGML_TYPE_F32, hx.d, hx.n_rows);
     Node          m         = g.input("memory", GGML_TYPE_F32, memory.d, memory.n_rows);
-    const auto    prompt_at = std::vector{ stretch(0, 0, hx.n_rows) };
-    const auto    memory_at = std::vector{ stretch(0, hx.n_rows, memory.n_rows) };
+    const auto    prompt_at = std::vector{ seq_range(0, 0, hx.n_rows) };
+    const auto    memory_at = std::vector{ seq_range(0, hx.n_rows, memory.n_rows) };
     RowInputs     prompt_rows(g, "prompt", prompt_at, true), memory_rows(g, "rows", memory_at, true);
     g.expand(run_layers(g, engine->backbone(), first, last, x, prompt_rows.rows(), kv));
     Node features = run_layers(g, engine->backbone(), first, last, m, memory_rows.rows(), kv);
     return weights_of(g, memory.n_rows, layer - first, features, states.at("H_" + std::to_string(t)).data, [&] {
         g.set(x, hx.data);
         g.set(m, memory.data);
-        prompt_rows.fill(prompt_at, nullptr);
-        memory_rows.fill(memory_at, nullptr);
+        prompt_rows.prefill(prompt_at, nullptr);
+        memory_rows.prefill(memory_at, nullptr);
     });
 }
 

@@ -5,8 +5,8 @@
 #include "convert/convert.h"
 #include "support/difference.h"
 #include "support/training.h"
+#include "train/batch_graph.h"
 #include "train/length_buckets.h"
-#include "train/step_graph.h"
 #include "train/trained_model.h"
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 
 using namespace penelope;
 using penelope::test::all_examples;
-using penelope::test::choice_of;
 using penelope::test::cpu;
 using penelope::test::difference;
 using penelope::test::GoldenCase;
@@ -24,6 +23,7 @@ using penelope::test::gradients_of;
 using penelope::test::largest;
 using penelope::test::length_of;
 using penelope::test::slope_along;
+using penelope::test::train_options_of;
 
 namespace {
 
@@ -44,10 +44,10 @@ TEST_CASE("a packed minibatch gives the sum of its examples") {
             CAPTURE(method);
             CAPTURE(name);
             const GoldenCase golden(name);
-            TrainedModel     model(choice_of(golden, method), cpu());
-            StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+            TrainedModel     model(train_options_of(golden, method), cpu());
+            BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
             const Minibatch  batch  = all_examples(golden, 3);
-            const StepLoss   packed = graphs.run(batch);
+            const BatchLoss  packed = graphs.run(batch);
             const Gradients  whole  = gradients_of(model);
 
             double    loss = 0;
@@ -73,20 +73,20 @@ TEST_CASE("a packed minibatch gives the sum of its examples") {
 TEST_CASE("padding gives minibatches of many lengths one graph and changes nothing") {
     for (const char * method : { "cot", "penelope", "coconut" }) {
         CAPTURE(method);
-        const GoldenCase golden("middle");
-        ModelChoice      choice = choice_of(golden, method);
-        choice.dropout          = 0.1f;
-        TrainedModel plain(choice, cpu()), padded(choice, cpu());
-        StepGraphs   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
-        StepGraphs   padded_graphs(padded.objective(), padded.backbone(), cpu(), &padded.optimizer());
-        std::string  key;
-        Minibatch    batch = all_examples(golden, 3);
+        const GoldenCase  golden("middle");
+        TrainModelOptions choice = train_options_of(golden, method);
+        choice.dropout           = 0.1f;
+        TrainedModel    plain(choice, cpu()), padded(choice, cpu());
+        BatchGraphCache plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
+        BatchGraphCache padded_graphs(padded.objective(), padded.backbone(), cpu(), &padded.optimizer());
+        std::string     key;
+        Minibatch       batch = all_examples(golden, 3);
         REQUIRE(can_be_padded(batch, plain.backbone()));
         if (std::string(method) == "penelope") {
-            batch.n_thought_rows = 1;
-            batch.step_weight    = 0.5;
+            batch.n_step_target_rows = 1;
+            batch.step_loss_weight   = 0.5;
             for (TokenizedExample & example : batch.examples) {
-                example.thoughts = { { example.target[0] }, { example.prompt[0] } };
+                example.step_targets = { { example.target[0] }, { example.prompt[0] } };
             }
         }
         for (int step = 0; step < 3; step++) {
@@ -94,23 +94,23 @@ TEST_CASE("padding gives minibatches of many lengths one graph and changes nothi
             // Other lengths, in another order, with a target that is not asked for.
             std::reverse(batch.examples.begin(), batch.examples.end());
             batch.examples[0].prompt.erase(batch.examples[0].prompt.begin());
-            batch.examples[1].is_asked = step != 1;
-            const Minibatch same       = in_buckets(batch);
-            plain.dropout().step       = uint64_t(step);
-            padded.dropout().step      = uint64_t(step);
-            padded.dropout().fronts    = same.fronts();
-            const StepLoss expected = plain_graphs.run(batch), found = padded_graphs.run(same);
+            batch.examples[1].is_supervised = step != 1;
+            const Minibatch same            = pad_to_bucket(batch);
+            plain.dropout().step            = uint64_t(step);
+            padded.dropout().step           = uint64_t(step);
+            padded.dropout().left_padding   = same.left_padding();
+            const BatchLoss expected = plain_graphs.run(batch), found = padded_graphs.run(same);
             CHECK(found.mean == doctest::Approx(expected.mean).epsilon(2e-6));
             CHECK(found.steps == doctest::Approx(expected.steps).epsilon(2e-6));
             CHECK(difference(found.tokens, expected.tokens) < 2e-5);
             check_close(gradients_of(padded), gradients_of(plain), 2e-5);
-            CHECK(StepGraph::key(same) != StepGraph::key(batch));
-            CHECK((key.empty() || StepGraph::key(same) == key));
-            key = StepGraph::key(same);
+            CHECK(BatchGraph::key(same) != BatchGraph::key(batch));
+            CHECK((key.empty() || BatchGraph::key(same) == key));
+            key = BatchGraph::key(same);
         }
     }
     const GoldenCase   hybrid("qwen35");
-    const TrainedModel model(choice_of(hybrid, "penelope"), cpu());
+    const TrainedModel model(train_options_of(hybrid, "penelope"), cpu());
     CHECK_FALSE(can_be_padded(all_examples(hybrid, 3), model.backbone()));
 }
 
@@ -119,20 +119,20 @@ TEST_CASE("computing layers again in the backward and making transposes there ch
         for (const char * name : { "last", "middle", "full" }) {
             CAPTURE(method);
             CAPTURE(name);
-            const GoldenCase golden(name);
-            const Minibatch  batch  = all_examples(golden, 3);
-            ModelChoice      choice = choice_of(golden, method);
-            choice.dropout          = 0.1f;
-            TrainedModel plain(choice, cpu());
-            StepGraphs   plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
+            const GoldenCase  golden(name);
+            const Minibatch   batch  = all_examples(golden, 3);
+            TrainModelOptions choice = train_options_of(golden, method);
+            choice.dropout           = 0.1f;
+            TrainedModel    plain(choice, cpu());
+            BatchGraphCache plain_graphs(plain.objective(), plain.backbone(), cpu(), &plain.optimizer());
             plain.dropout().step     = 7;
-            const StepLoss  expected = plain_graphs.run(batch);
+            const BatchLoss expected = plain_graphs.run(batch);
             const Gradients kept     = gradients_of(plain);
 
-            choice.recompute       = true;
-            choice.keep_transposes = false;
-            TrainedModel low(choice, cpu());
-            StepGraphs   low_graphs(low.objective(), low.backbone(), cpu(), &low.optimizer());
+            choice.recompute        = true;
+            choice.cache_transposes = false;
+            TrainedModel    low(choice, cpu());
+            BatchGraphCache low_graphs(low.objective(), low.backbone(), cpu(), &low.optimizer());
             low.dropout().step = 7;
             CHECK(low_graphs.run(batch).mean == doctest::Approx(expected.mean).epsilon(1e-6));
             check_close(gradients_of(low), kept, 1e-5);
@@ -152,21 +152,21 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
         return options.out_path;
     };
     const std::string half   = with_type(golden.backbone(), "F16");
-    ModelChoice       choice = choice_of(golden, "penelope");
+    TrainModelOptions choice = train_options_of(golden, "penelope");
     const Minibatch   batch  = all_examples(golden, 3);
     choice.base              = with_type(half, "F32");
-    TrainedModel exact(choice, cpu());
-    StepGraphs   exact_graphs(exact.objective(), exact.backbone(), cpu(), &exact.optimizer());
+    TrainedModel    exact(choice, cpu());
+    BatchGraphCache exact_graphs(exact.objective(), exact.backbone(), cpu(), &exact.optimizer());
     CHECK(exact.loss_scale() == 1.0f);
     exact_graphs.run(batch);
     const Gradients expected = gradients_of(exact);
     choice.base              = half;
     for (bool keep : { true, false }) {
         CAPTURE(keep);
-        choice.keep_transposes = keep;
-        TrainedModel rounded(choice, cpu());
-        StepGraphs   graphs(rounded.objective(), rounded.backbone(), cpu(), &rounded.optimizer());
-        const float  scale = rounded.loss_scale();
+        choice.cache_transposes = keep;
+        TrainedModel    rounded(choice, cpu());
+        BatchGraphCache graphs(rounded.objective(), rounded.backbone(), cpu(), &rounded.optimizer());
+        const float     scale = rounded.loss_scale();
         CHECK(scale > 1.0f);
         graphs.run(batch, scale);
         Gradients found = gradients_of(rounded);
@@ -181,12 +181,12 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
 }
 
 TEST_CASE("dropout follows from seed and step, and graphs are used again") {
-    const GoldenCase golden("last");
-    ModelChoice      choice = choice_of(golden, "penelope");
-    choice.dropout          = 0.2f;
-    choice.seed             = 3;
+    const GoldenCase  golden("last");
+    TrainModelOptions choice = train_options_of(golden, "penelope");
+    choice.dropout           = 0.2f;
+    choice.seed              = 3;
     TrainedModel    model(choice, cpu());
-    StepGraphs      graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    BatchGraphCache graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
     const Minibatch batch = all_examples(golden, 2);
     model.dropout().step  = 1;
     const double first    = graphs.run(batch).mean;
@@ -196,9 +196,9 @@ TEST_CASE("dropout follows from seed and step, and graphs are used again") {
     CHECK(graphs.run(batch).mean == first);
     CHECK(second != first);
     // The loss alone, as validation takes it, knows no dropout.
-    TrainedModel without(choice_of(golden, "penelope"), cpu());
-    StepGraphs   expected(without.objective(), without.backbone(), cpu(), &without.optimizer());
-    StepGraphs   validation(model.objective(), model.backbone(), cpu(), nullptr);
+    TrainedModel    without(train_options_of(golden, "penelope"), cpu());
+    BatchGraphCache expected(without.objective(), without.backbone(), cpu(), &without.optimizer());
+    BatchGraphCache validation(model.objective(), model.backbone(), cpu(), nullptr);
     CHECK(validation.run(batch).mean == doctest::Approx(expected.run(batch).mean).epsilon(1e-4));
 }
 
@@ -206,13 +206,13 @@ TEST_CASE("a target of a single token and examples of one length") {
     const GoldenCase golden("middle");
     for (const char * method : { "cot", "penelope", "coconut" }) {
         CAPTURE(method);
-        TrainedModel model(choice_of(golden, method), cpu());
-        StepGraphs   graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        Minibatch    batch;
+        TrainedModel    model(train_options_of(golden, method), cpu());
+        BatchGraphCache graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        Minibatch       batch;
         batch.n_steps = 2;
         batch.examples.push_back({ golden.prompt_ids(0), { golden.target_ids(0)[0] } });
         batch.examples.push_back({ golden.prompt_ids(0), golden.target_ids(0) });
-        const StepLoss loss = graphs.run(batch);
+        const BatchLoss loss = graphs.run(batch);
         // Both predict the same first token from the same prompt.
         CHECK(loss.tokens[0] == doctest::Approx(loss.tokens[1]).epsilon(1e-5));
     }
@@ -221,14 +221,14 @@ TEST_CASE("a target of a single token and examples of one length") {
 TEST_CASE("the gradients of all weights of a backbone are those that differences show") {
     for (const char * name : { "last", "middle" }) { // a tied and an untied head
         CAPTURE(name);
-        const GoldenCase golden(name);
-        ModelChoice      choice;
+        const GoldenCase  golden(name);
+        TrainModelOptions choice;
         choice.base   = golden.backbone();
         choice.method = "cot";
         choice.full   = true;
         TrainedModel    model(choice, cpu());
-        StepGraphs      graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        StepGraphs      losses(model.objective(), model.backbone(), cpu(), nullptr);
+        BatchGraphCache graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        BatchGraphCache losses(model.objective(), model.backbone(), cpu(), nullptr);
         const Minibatch batch = all_examples(golden, 0);
         graphs.run(batch);
         const Gradients found = gradients_of(model);
@@ -248,15 +248,15 @@ namespace {
 
 // Thoughts of one and two tokens, none for the second step of the first example, whose target does not count.
 Minibatch with_thoughts(const GoldenCase & golden, int n_steps) {
-    Minibatch batch      = all_examples(golden, n_steps);
-    batch.step_weight    = 0.5;
-    batch.n_thought_rows = 2;
+    Minibatch batch          = all_examples(golden, n_steps);
+    batch.step_loss_weight   = 0.5;
+    batch.n_step_target_rows = 2;
     for (TokenizedExample & example : batch.examples) {
-        const int32_t token = example.target.front();
-        example.thoughts    = { { token }, { token + 1, token + 2 }, { token + 3 } };
+        const int32_t token  = example.target.front();
+        example.step_targets = { { token }, { token + 1, token + 2 }, { token + 3 } };
     }
-    batch.examples[0].thoughts[1].clear();
-    batch.examples[0].is_asked = false;
+    batch.examples[0].step_targets[1].clear();
+    batch.examples[0].is_supervised = false;
     return batch;
 }
 
@@ -265,13 +265,13 @@ Minibatch with_thoughts(const GoldenCase & golden, int n_steps) {
 TEST_CASE("the gradients of a loss on every latent step are those that differences show") {
     for (const char * name : { "last", "middle" }) {
         CAPTURE(name);
-        const GoldenCase golden(name);
-        ModelChoice      choice = choice_of(golden, "penelope");
-        TrainedModel     model(choice, cpu());
-        StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
-        StepGraphs       losses(model.objective(), model.backbone(), cpu(), nullptr);
-        const Minibatch  batch = with_thoughts(golden, 3);
-        const StepLoss   loss  = graphs.run(batch);
+        const GoldenCase  golden(name);
+        TrainModelOptions choice = train_options_of(golden, "penelope");
+        TrainedModel      model(choice, cpu());
+        BatchGraphCache   graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+        BatchGraphCache   losses(model.objective(), model.backbone(), cpu(), nullptr);
+        const Minibatch   batch = with_thoughts(golden, 3);
+        const BatchLoss   loss  = graphs.run(batch);
         CHECK(loss.steps > 0);
         CHECK(loss.tokens.size() == size_t(batch.n_targets()));
         const Gradients found     = gradients_of(model);
@@ -293,29 +293,29 @@ TEST_CASE("the gradients of a loss on every latent step are those that differenc
 
 TEST_CASE("targets that do not count and steps without a token change nothing") {
     const GoldenCase golden("last");
-    TrainedModel     model(choice_of(golden, "penelope"), cpu());
-    StepGraphs       graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
+    TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+    BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), &model.optimizer());
     Minibatch        all   = all_examples(golden, 3);
-    const StepLoss   plain = graphs.run(all);
+    const BatchLoss  plain = graphs.run(all);
     CHECK(plain.steps == 0);
 
-    Minibatch some      = all;
-    some.n_thought_rows = 2; // room, but nobody says anything
-    some.step_weight    = 0.5;
+    Minibatch some          = all;
+    some.n_step_target_rows = 2; // room, but nobody says anything
+    some.step_loss_weight   = 0.5;
     CHECK(graphs.run(some).mean == doctest::Approx(plain.mean).epsilon(1e-6));
 
     some                           = all;
-    some.examples[0].is_asked      = false;
-    const StepLoss without         = graphs.run(some);
-    const auto     gradients       = gradients_of(model);
+    some.examples[0].is_supervised = false;
+    const BatchLoss without        = graphs.run(some);
+    const auto      gradients      = gradients_of(model);
     some.examples[0].target.back() = some.examples[0].target.back() == 1 ? 2 : 1;
-    const StepLoss other           = graphs.run(some);
+    const BatchLoss other          = graphs.run(some);
     CHECK(other.mean == without.mean);
     CHECK(without.mean != plain.mean);
     check_close(gradients_of(model), gradients, 1e-6);
 
     for (TokenizedExample & example : some.examples) {
-        example.is_asked = false;
+        example.is_supervised = false;
     }
     CHECK(graphs.run(some).mean == 0.0);
 }
@@ -323,16 +323,16 @@ TEST_CASE("targets that do not count and steps without a token change nothing") 
 TEST_CASE("a loss on the first memory row is the cross-entropy of that row") {
     // The state H_1 of the first memory row does not depend on later steps: asked at K = 1 and at K = 3 it costs the same.
     const GoldenCase golden("last");
-    TrainedModel     model(choice_of(golden, "penelope"), cpu());
-    StepGraphs       graphs(model.objective(), model.backbone(), cpu(), nullptr);
+    TrainedModel     model(train_options_of(golden, "penelope"), cpu());
+    BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), nullptr);
     double           steps[2];
     int              i = 0;
     for (int n_steps : { 1, 3 }) {
-        Minibatch batch      = all_examples(golden, n_steps);
-        batch.n_thought_rows = 1;
-        batch.step_weight    = 1;
+        Minibatch batch          = all_examples(golden, n_steps);
+        batch.n_step_target_rows = 1;
+        batch.step_loss_weight   = 1;
         for (TokenizedExample & example : batch.examples) {
-            example.thoughts = { { example.target.front() }, {}, {} };
+            example.step_targets = { { example.target.front() }, {}, {} };
         }
         steps[i++] = graphs.run(batch).steps;
     }

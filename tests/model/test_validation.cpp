@@ -7,9 +7,9 @@
 #include <doctest/doctest.h>
 
 using namespace penelope;
-using penelope::test::choice_of;
 using penelope::test::cpu;
 using penelope::test::GoldenCase;
+using penelope::test::train_options_of;
 
 namespace {
 
@@ -33,25 +33,26 @@ std::vector<Example> answered_examples(const GoldenCase & golden, const Tokenize
 
 TEST_CASE("whenever a validation is stopped, it is cancelled and no score is given") {
     const GoldenCase                  golden("last");
-    const TrainedModel                model(choice_of(golden, "penelope"), cpu());
+    const TrainedModel                model(train_options_of(golden, "penelope"), cpu());
     const std::vector<Example>        examples = answered_examples(golden, model.tokenizer());
     const TrainingData                data(examples, model.tokenizer(), { "{question}\n", "" });
     const AnswerReader                reader(generic_task(), "", Match::exact, examples);
-    const std::unique_ptr<Collective> alone = make_alone();
+    const std::unique_ptr<Collective> alone = single_process();
     ValidationOptions                 options;
-    options.batch     = 1;
-    options.n_predict = kTokens;
+    options.batch_size = 1;
+    options.n_predict  = kTokens;
 
     // Asks with a stop that comes at the first, the second, ... time it is looked for, until it is too late.
     const auto stop_anywhere = [&](const std::function<double(Validator &)> & ask) {
         int    n_stopped = 0;
         double score     = -1;
         while (score < 0) {
-            int       n_asked = 0;
-            Validator validator(model, data, reader, cpu(), options, *alone, [&] { return ++n_asked > n_stopped; });
+            int       n_supervised_targets = 0;
+            Validator validator(model, data, reader, cpu(), options, *alone,
+                                [&] { return ++n_supervised_targets > n_stopped; });
             try {
                 score = ask(validator);
-                CHECK(n_asked <= n_stopped);
+                CHECK(n_supervised_targets <= n_stopped);
             } catch (const Error & error) {
                 REQUIRE(error.kind == ErrorKind::cancelled);
                 n_stopped++;

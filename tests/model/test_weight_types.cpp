@@ -6,7 +6,7 @@
 #include "gguf/writer.h"
 #include "infer/session.h"
 #include "support/temp_dir.h"
-#include "train/new_backbone.h"
+#include "train/random_backbone.h"
 
 using namespace penelope;
 
@@ -14,9 +14,9 @@ namespace {
 
 // Rows of 256, which are whole blocks of every type.
 std::string wide_backbone(const test::TempDir & dir) {
-    NewBackbone shape = read_backbone_shape(
+    RandomBackbone shape = read_backbone_shape(
         dir.write("shape.toml", "name = \"wide\"\nlayers = 1\nwidth = 256\nheads = 4\nffn = 256\ncontext = 64\n"));
-    write_new_backbone(shape, 1, dir.file("wide.gguf"));
+    write_random_backbone(shape, 1, dir.file("wide.gguf"));
     return dir.file("wide.gguf");
 }
 

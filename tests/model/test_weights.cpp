@@ -25,10 +25,10 @@ SessionOptions small_session() {
 TEST_CASE("weights read into memory survive a file that shrinks under them") {
     const test::GoldenCase golden("last");
     LoadOptions            options;
-    options.base    = golden.file("copy.gguf");
-    options.sidecar = golden.file("sidecar-copy.gguf");
-    options.device  = "CPU";
-    options.maps    = false;
+    options.base     = golden.file("copy.gguf");
+    options.sidecar  = golden.file("sidecar-copy.gguf");
+    options.device   = "CPU";
+    options.use_mmap = false;
     std::filesystem::copy_file(golden.backbone(), options.base);
     std::filesystem::copy_file(golden.sidecar(), options.sidecar);
     Session         session(Engine::load(options), small_session());
@@ -58,12 +58,12 @@ TEST_CASE("a store takes any number of weights") {
 
 TEST_CASE("a tied head is the embedding itself") {
     const test::GoldenCase golden("last");
-    for (bool maps : { true, false }) {
+    for (bool use_mmap : { true, false }) {
         LoadOptions options;
         options.base      = golden.backbone();
         options.device    = "CPU";
         options.repack    = false;
-        options.maps      = maps;
+        options.use_mmap  = use_mmap;
         const auto engine = Engine::load(options);
         CHECK(engine->backbone().head.weight == engine->backbone().embedding);
         size_t n_bytes = 0;

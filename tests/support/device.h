@@ -46,7 +46,7 @@ inline void connect_servers() {
     static bool  done = false;
     const char * text = std::getenv("PENELOPE_TEST_RPC");
     if (text && *text && !done) {
-        end_lost_devices_by([](const Error & error) {
+        set_fatal_error_handler([](const Error & error) {
             std::fprintf(stderr, "error: %s\n", error.what());
             std::exit(1);
         });

@@ -65,8 +65,8 @@ GoldenRecipe GoldenCase::recipe() const {
     GoldenRecipe recipe;
     recipe.n_steps      = train["K"];
     recipe.n_updates    = train["updates"];
-    recipe.lora_rate    = train["lora_rate"];
-    recipe.module_rate  = train["module_rate"];
+    recipe.lora_lr      = train["lora_rate"];
+    recipe.module_lr    = train["module_lr"];
     recipe.clip         = train["clip"];
     recipe.losses       = train["losses"].get<std::vector<double>>();
     recipe.norms        = train["grad_norms"].get<std::vector<double>>();

@@ -33,7 +33,7 @@ inline const std::vector<std::string> kTrajectoryCases{
 struct GoldenRecipe {
     int                 n_steps; // latent
     int                 n_updates;
-    double              lora_rate, module_rate;
+    double              lora_lr, module_lr;
     double              clip;
     std::vector<double> losses, norms, rate_factors; // of each update
 };

@@ -1,7 +1,7 @@
 // A directory of its own for a test, removed with everything in it at the end.
 #pragma once
 
-#include "base/temporary_folder.h"
+#include "base/temporary_directory.h"
 
 #include <filesystem>
 #include <fstream>
@@ -24,7 +24,7 @@ class TempDir {
     }
 
   private:
-    TemporaryFolder       folder_;
+    TemporaryDirectory    folder_;
     std::filesystem::path path_;
 };
 

@@ -2,7 +2,7 @@
 
 #include "support/difference.h"
 #include "train/curriculum.h"
-#include "train/reference_form.h"
+#include "train/hf_layout.h"
 #include "train/training_data.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ Minibatch all_examples(const GoldenCase & golden, int n_steps) {
     return batch;
 }
 
-Minibatch taught_examples(const GoldenCase & golden, const Tokenizer & tokenizer, int n_steps) {
+Minibatch codi_examples(const GoldenCase & golden, const Tokenizer & tokenizer, int n_steps) {
     const Json           json = read_json_file(golden.source("codi.json"));
     std::vector<Example> examples;
     for (const Json & example : json["examples"]) {
@@ -26,29 +26,29 @@ Minibatch taught_examples(const GoldenCase & golden, const Tokenizer & tokenizer
     }
     const TrainingData data(examples, tokenizer, { "{question}\n", "The answer is: " });
     Minibatch          batch;
-    batch.n_steps         = n_steps;
-    batch.has_teacher     = true;
-    batch.distance_weight = 20;
+    batch.n_steps        = n_steps;
+    batch.has_teacher    = true;
+    batch.distill_weight = 20;
     for (size_t i = 0; i < data.size(); i++) {
         batch.examples.push_back(data.with_teacher(i, kAnswerOnly));
     }
     return batch;
 }
 
-ModelChoice choice_of(const GoldenCase & golden, const std::string & method) {
-    ModelChoice choice;
+TrainModelOptions train_options_of(const GoldenCase & golden, const std::string & method) {
+    TrainModelOptions choice;
     choice.base   = golden.backbone();
     choice.init   = method == "penelope" ? golden.sidecar() : method == "codi" ? golden.codi_sidecar() : golden.lora();
     choice.method = method;
     return choice;
 }
 
-std::vector<double> rates_of(const TrainedModel & model, const GoldenRecipe & recipe, double factor) {
-    std::vector<double> rates;
+std::vector<double> lrs_of(const TrainedModel & model, const GoldenRecipe & recipe, double factor) {
+    std::vector<double> lrs;
     for (const TrainableGroup & group : model.groups()) {
-        rates.push_back(factor * (group.rate == RateKind::backbone ? recipe.lora_rate : recipe.module_rate));
+        lrs.push_back(factor * (group.lr_group == LrGroup::backbone ? recipe.lora_lr : recipe.module_lr));
     }
-    return rates;
+    return lrs;
 }
 
 Gradients gradients_of(const TrainedModel & model) {
@@ -73,8 +73,8 @@ double length_of(const Gradients & gradients) {
 
 void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix,
                      double tolerance, float loss_scale) {
-    const ReferenceForm form(model.backbone().config);
-    size_t              n_compared = 0;
+    const HfLayout form(model.backbone().config);
+    size_t         n_compared = 0;
     for (const auto & [parameter, gradient] : gradients_of(model)) {
         const std::string name = form.name(parameter);
         CAPTURE(name);

@@ -17,13 +17,13 @@ namespace penelope::test {
 Minibatch all_examples(const GoldenCase & golden, int n_steps);
 
 // CODI's examples of a golden case ("last" has them), from their texts: each with the steps its teacher writes.
-Minibatch taught_examples(const GoldenCase & golden, const Tokenizer & tokenizer, int n_steps);
+Minibatch codi_examples(const GoldenCase & golden, const Tokenizer & tokenizer, int n_steps);
 
 // Goes on from the case's sidecar for the method, or from its LoRA where the modules are given otherwise.
-ModelChoice choice_of(const GoldenCase & golden, const std::string & method);
+TrainModelOptions train_options_of(const GoldenCase & golden, const std::string & method);
 
 // One per group of the model, at the factor of an update.
-std::vector<double> rates_of(const TrainedModel & model, const GoldenRecipe & recipe, double factor);
+std::vector<double> lrs_of(const TrainedModel & model, const GoldenRecipe & recipe, double factor);
 
 using Gradients = std::map<std::string, std::vector<float>>; // by parameter
 

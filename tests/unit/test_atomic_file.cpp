@@ -184,7 +184,7 @@ TEST_CASE("an interrupt can remove what is being written") {
         penelope::write_file(folder + "/inner/file", "finished", false);
         (void) !write(ready[1], "x", 1);
         for (;;) {
-            pause();
+            host_callback();
         }
     }
     char byte = 0;
@@ -248,7 +248,7 @@ TEST_CASE("leftovers of the dead are removed, what is being written stays") {
     file.write("whole");
     dir.write(".penelope-1-0.tmp", "half");
     dir.write("mine.tmp", "kept");
-    penelope::remove_leftovers(dir.path().string());
+    penelope::remove_stale_files(dir.path().string());
     CHECK(!std::filesystem::exists(dir.file(".penelope-1-0.tmp")));
     CHECK(std::filesystem::exists(dir.file("mine.tmp")));
     file.commit();

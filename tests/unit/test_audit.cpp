@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "support/temp_dir.h"
 #include "task/audit.h"
-#include "task/data_command.h"
+#include "task/dataset_files.h"
 #include "task/question.h"
 
 #include <algorithm>

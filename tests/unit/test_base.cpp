@@ -27,7 +27,6 @@ using penelope::format_bytes;
 using penelope::format_count;
 using penelope::format_duration;
 using penelope::format_shape;
-using penelope::give_back_large_blocks;
 using penelope::in_quotes;
 using penelope::join;
 using penelope::log_debug;
@@ -41,6 +40,7 @@ using penelope::log_warning;
 using penelope::LogLevel;
 using penelope::peak_memory;
 using penelope::require_memory;
+using penelope::set_mmap_threshold;
 using penelope::Stopwatch;
 using penelope::test::contains;
 using penelope::test::error_of;
@@ -195,7 +195,7 @@ TEST_CASE("paths from the root on") {
 
 #ifdef M_MMAP_THRESHOLD
 TEST_CASE("large blocks go back to the system, also after larger ones were freed") {
-    give_back_large_blocks();
+    set_mmap_threshold();
     std::free(std::malloc(size_t(16) << 20)); // glibc alone would keep all up to this size from now on
     const size_t before = ::mallinfo2().hblkhd;
     void *       block  = std::malloc(size_t(1) << 20);

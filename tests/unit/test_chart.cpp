@@ -20,9 +20,9 @@ std::vector<std::string> tick_texts(const Axis & axis) {
     return texts;
 }
 
-size_t count(const std::string & text, const std::string & part) {
+size_t count(const std::string & text, const std::string & fraction) {
     size_t n = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    for (size_t at = text.find(fraction); at != std::string::npos; at = text.find(fraction, at + 1)) {
         n++;
     }
     return n;
@@ -37,9 +37,9 @@ TEST_CASE("a linear axis ends at round ticks around the data") {
     CHECK(tick_texts(make_axis({ 0.02, 0.61 })) == Texts{ "0.0", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7" });
     CHECK(tick_texts(make_axis({ -3, 3 })) == Texts{ "-3", "-2", "-1", "0", "1", "2", "3" });
     const Axis axis = make_axis({ 0, 100 });
-    CHECK(axis.part(0) == 0.0);
-    CHECK(axis.part(100) == 1.0);
-    CHECK(axis.part(25) == 0.25);
+    CHECK(axis.fraction(0) == 0.0);
+    CHECK(axis.fraction(100) == 1.0);
+    CHECK(axis.fraction(25) == 0.25);
 }
 
 TEST_CASE("whole and tight axes") {
@@ -54,9 +54,9 @@ TEST_CASE("a logarithmic axis has ticks at 1, 2, 5 and is used only where it pay
     const Axis axis = make_axis({ 0.03, 4.0 }, { true });
     CHECK(axis.logarithmic);
     CHECK(tick_texts(axis) == Texts{ "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5" });
-    CHECK(axis.part(axis.low) == doctest::Approx(0));
-    CHECK(axis.part(axis.high) == doctest::Approx(1));
-    CHECK(axis.part(std::sqrt(axis.low * axis.high)) == doctest::Approx(0.5));
+    CHECK(axis.fraction(axis.low) == doctest::Approx(0));
+    CHECK(axis.fraction(axis.high) == doctest::Approx(1));
+    CHECK(axis.fraction(std::sqrt(axis.low * axis.high)) == doctest::Approx(0.5));
     CHECK(!make_axis({ 1, 3 }, { true }).logarithmic);
     CHECK(!make_axis({ 0, 300 }, { true }).logarithmic);
     CHECK(tick_texts(make_axis({ 1e-7, 9e2 }, { true })).size() == 11);

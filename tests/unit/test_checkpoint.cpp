@@ -33,8 +33,8 @@ std::vector<float> numbers(size_t n, float first) {
 
 void fill(Optimizer & optimizer, float first) {
     for (int group = 0; group < optimizer.n_groups(); group++) {
-        for (auto part :
-             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
+        for (auto part : { Optimizer::BufferKind::weights, Optimizer::BufferKind::first_moments,
+                           Optimizer::BufferKind::second_moments }) {
             optimizer.write(group, part, numbers(size_t(optimizer.n_flat(group)), first += 10));
         }
     }
@@ -46,26 +46,26 @@ TEST_CASE("weights, moments and counts come back bit by bit") {
     const TempDir dir;
     Optimizer     saved(cpu(), kGroups), loaded(cpu(), kGroups);
     fill(saved, 0.5f);
-    saved.set_n_steps(41);
+    saved.set_step_count(41);
     RunState state;
-    state.update   = 42;
-    state.scored   = 40;
-    state.best     = { 40, 0.875, 0.1234567890123 };
-    state.seconds  = 12.5;
-    state.settings = "{\"seed\":1}";
-    save_checkpoint(dir.file("last.gguf"), state, saved, CheckpointParts::weights_and_moments);
+    state.update    = 42;
+    state.validated = 40;
+    state.best      = { 40, 0.875, 0.1234567890123 };
+    state.seconds   = 12.5;
+    state.settings  = "{\"seed\":1}";
+    save_checkpoint(dir.file("last.gguf"), state, saved, CheckpointContents::weights_and_moments);
 
-    const RunState found = load_checkpoint(dir.file("last.gguf"), loaded, CheckpointParts::weights_and_moments);
+    const RunState found = load_checkpoint(dir.file("last.gguf"), loaded, CheckpointContents::weights_and_moments);
     CHECK(found.update == 42);
-    CHECK(found.scored == 40);
+    CHECK(found.validated == 40);
     CHECK(found.best.update == 40);
     CHECK(found.best.exact == 0.875);
     CHECK(found.best.loss == 0.1234567890123);
     CHECK(found.settings == state.settings);
-    CHECK(loaded.n_steps() == 41);
+    CHECK(loaded.step_count() == 41);
     for (int group = 0; group < saved.n_groups(); group++) {
-        for (auto part :
-             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
+        for (auto part : { Optimizer::BufferKind::weights, Optimizer::BufferKind::first_moments,
+                           Optimizer::BufferKind::second_moments }) {
             CHECK(saved.read(group, part) == loaded.read(group, part));
         }
     }
@@ -75,11 +75,11 @@ TEST_CASE("a file of weights alone has no moments to give") {
     const TempDir dir;
     Optimizer     optimizer(cpu(), kGroups), other(cpu(), kGroups);
     fill(optimizer, 1.0f);
-    save_checkpoint(dir.file("best.gguf"), {}, optimizer, CheckpointParts::weights);
-    load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights);
+    save_checkpoint(dir.file("best.gguf"), {}, optimizer, CheckpointContents::weights);
+    load_checkpoint(dir.file("best.gguf"), other, CheckpointContents::weights);
     CHECK(optimizer.values("a") == other.values("a"));
     CHECK(contains(error_of([&] {
-                       load_checkpoint(dir.file("best.gguf"), other, CheckpointParts::weights_and_moments);
+                       load_checkpoint(dir.file("best.gguf"), other, CheckpointContents::weights_and_moments);
                    }).message(),
                    "first_moments"));
 }
@@ -88,12 +88,12 @@ TEST_CASE("a checkpoint of other parameters is refused") {
     const TempDir dir;
     Optimizer     optimizer(cpu(), kGroups);
     Optimizer     larger(cpu(), { { "lora", 0.01, { { "a", { 300, 50 } } } }, { "rows", 0.0, { { "c", { 1500 } } } } });
-    save_checkpoint(dir.file("last.gguf"), {}, optimizer, CheckpointParts::weights_and_moments);
+    save_checkpoint(dir.file("last.gguf"), {}, optimizer, CheckpointContents::weights_and_moments);
     CHECK(contains(error_of([&] {
-                       load_checkpoint(dir.file("last.gguf"), larger, CheckpointParts::weights_and_moments);
+                       load_checkpoint(dir.file("last.gguf"), larger, CheckpointContents::weights_and_moments);
                    }).message(),
                    "lora.weights"));
-    CHECK(error_of([&] { load_checkpoint(dir.file("none.gguf"), optimizer, CheckpointParts::weights); }).kind ==
+    CHECK(error_of([&] { load_checkpoint(dir.file("none.gguf"), optimizer, CheckpointContents::weights); }).kind ==
           ErrorKind::not_found);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("any byte that changes is noticed, and nothing of the file is taken ov
     RunState state;
     state.update   = 7;
     state.settings = "{}";
-    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights_and_moments);
+    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointContents::weights_and_moments);
     const std::string good      = test::read_bytes(dir.file("last.gguf"));
     const auto        before    = other.values("c");
     size_t            n_refused = 0, n_tried = 0;
@@ -115,7 +115,8 @@ TEST_CASE("any byte that changes is noticed, and nothing of the file is taken ov
         CAPTURE(at);
         n_tried++;
         try {
-            const RunState found = load_checkpoint(dir.file("bad.gguf"), other, CheckpointParts::weights_and_moments);
+            const RunState found =
+                load_checkpoint(dir.file("bad.gguf"), other, CheckpointContents::weights_and_moments);
             // Padding, and what GGUF says of the file as a whole, mean nothing here.
             CHECK(found.update == state.update);
             CHECK(other.values("c") == optimizer.values("c"));
@@ -132,21 +133,21 @@ TEST_CASE("counts that cannot be are refused, whatever their checksum says") {
     const TempDir dir;
     Optimizer     optimizer(cpu(), kGroups);
     const auto    refused = [&](const RunState & state) {
-        save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights);
-        return error_of([&] { load_checkpoint(dir.file("last.gguf"), optimizer, CheckpointParts::weights); }).kind ==
+        save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointContents::weights);
+        return error_of([&] { load_checkpoint(dir.file("last.gguf"), optimizer, CheckpointContents::weights); }).kind ==
                ErrorKind::format;
     };
     RunState state;
     state.update = -1;
     CHECK(refused(state));
-    state.update = 5;
-    state.scored = 6;
+    state.update    = 5;
+    state.validated = 6;
     CHECK(refused(state));
-    state.scored      = 0;
+    state.validated   = 0;
     state.best.update = 6;
     CHECK(refused(state));
     state.best.update = 0;
-    optimizer.set_n_steps(6);
+    optimizer.set_step_count(6);
     CHECK(refused(state));
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("two checkpoints are kept, and the older takes the place of a damaged 
     const RunFolder run(dir.file("run"));
     const auto      hold = run.create(false, false);
     const auto      save = [&](const char * text) {
-        run.keep_previous();
+        run.save_previous();
         dir.write("run/new", text);
         std::filesystem::rename(dir.file("run/new"), run.last());
     };
@@ -180,7 +181,7 @@ TEST_CASE("a second writer is kept out of a run folder, and no longer than neede
         const auto hold = run.create(false, false);
         CHECK(contains(error_of([&] { const auto second = run.create(false, false); }).message(), "another process"));
     }
-    CHECK_NOTHROW(FolderLock(dir.file("run")));
+    CHECK_NOTHROW(DirectoryLock(dir.file("run")));
 }
 
 TEST_CASE("a run folder is not started over by accident, and is cleaned of what a killed run left") {
@@ -249,7 +250,7 @@ TEST_CASE("a checkpoint that cannot be written leaves both that were there") {
     const auto      save = [&](int64_t update) {
         RunState state;
         state.update = update;
-        save_checkpoint(run.last(), state, optimizer, CheckpointParts::weights, [&] { run.keep_previous(); });
+        save_checkpoint(run.last(), state, optimizer, CheckpointContents::weights, [&] { run.save_previous(); });
     };
     save(1);
     save(2);
@@ -263,7 +264,7 @@ TEST_CASE("a checkpoint that cannot be written leaves both that were there") {
     setrlimit(RLIMIT_FSIZE, &before);
     std::signal(SIGXFSZ, handler);
     const auto update_of = [&](const std::string & path) {
-        return load_checkpoint(path, optimizer, CheckpointParts::weights).update;
+        return load_checkpoint(path, optimizer, CheckpointContents::weights).update;
     };
     CHECK(update_of(run.last()) == 2);
     CHECK(update_of(run.previous()) == 1);
@@ -277,11 +278,11 @@ TEST_CASE("a run is told apart by its settings, whatever the shapes of its weigh
     RunState      state;
     state.update   = 3;
     state.settings = "{\"seed\":1}";
-    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointParts::weights_and_moments);
+    save_checkpoint(dir.file("last.gguf"), state, optimizer, CheckpointContents::weights_and_moments);
     Optimizer   other(cpu(), { { "lora", 0.01, { { "a", { 2, 2 } } } } });
     std::string seen;
     const auto  load = [&] {
-        load_checkpoint(dir.file("last.gguf"), other, CheckpointParts::weights_and_moments,
+        load_checkpoint(dir.file("last.gguf"), other, CheckpointContents::weights_and_moments,
                          [&](const RunState & found) { seen = found.settings; });
     };
     CHECK_THROWS_AS(load(), Error);
@@ -301,10 +302,10 @@ TEST_CASE("a checkpoint that was put in place as a link becomes a file, and what
     std::filesystem::create_symlink("update-4.gguf", run.last());
     const auto hold = run.create(true, false);
     CHECK(!std::filesystem::is_symlink(run.last()));
-    run.keep_previous();
+    run.save_previous();
     dir.write("run/new", "5");
     std::filesystem::rename(dir.file("run/new"), run.last());
-    run.keep_last(5, 2);
+    run.save_numbered(5, 2);
     CHECK(test::read_bytes(run.last()) == "5");
     for (const std::string & path : { run.previous(), run.at(4) }) {
         CHECK(!std::filesystem::is_symlink(path));
@@ -362,7 +363,7 @@ TEST_CASE("a run that is replaced is there again unless the new one gets to its 
     {
         const auto hold = run.create(false, true);
         write_run("new");
-        run.drop_replaced();
+        run.discard_backup();
     }
     CHECK(is_whole("new"));
     CHECK(n_files() == n_before);

@@ -55,9 +55,9 @@ class ThreadRank : public Collective {
 
     int                      rank() const override { return rank_; }
     int                      size() const override { return size_; }
-    void                     sum(float *, size_t) override {}
-    std::vector<std::string> gather(const std::string & mine) override { return table_.exchange(rank_, mine); }
-    void                     share(void *, size_t) override {}
+    void                     all_reduce_sum(float *, size_t) override {}
+    std::vector<std::string> all_gather(const std::string & mine) override { return table_.exchange(rank_, mine); }
+    void                     broadcast(void *, size_t) override {}
     size_t                   bytes_sent() const override { return 0; }
 
   private:
@@ -84,7 +84,7 @@ template <typename Work> void on_ranks(int n, Work work) {
 TEST_CASE("numbers are added up on every rank") {
     std::vector<std::vector<double>> sums(3);
     on_ranks(3, [&](Collective & ranks) {
-        sums[size_t(ranks.rank())] = sum_together(ranks, 2, [&](std::vector<double> & mine) {
+        sums[size_t(ranks.rank())] = all_reduce_results(ranks, 2, [&](std::vector<double> & mine) {
             mine[0] = 1 << ranks.rank();
             mine[1] = ranks.rank() == 2 ? 0.5 : 0.0;
         });
@@ -96,23 +96,23 @@ TEST_CASE("numbers are added up on every rank") {
 
 TEST_CASE("when one rank fails, all throw its error") {
     std::vector<std::optional<Error>> errors(3);
-    std::vector<char>                 parted(3, 0);
+    std::vector<char>                 aborted(3, 0);
     on_ranks(3, [&](Collective & ranks) {
-        together(ranks, [] {}); // nothing failed yet
+        on_all_ranks(ranks, [] {}); // nothing failed yet
         errors[size_t(ranks.rank())].emplace(test::error_of([&] {
-            together(ranks, [&] {
+            on_all_ranks(ranks, [&] {
                 if (ranks.rank() == 1) {
                     throw Error(ErrorKind::io, "file: is gone", "look for it");
                 }
             });
         }));
-        parted[size_t(ranks.rank())] = ranks.parted();
+        aborted[size_t(ranks.rank())] = ranks.aborted();
     });
     for (size_t rank = 0; rank < 3; rank++) {
         CHECK(errors[rank]->kind == ErrorKind::io);
         CHECK(errors[rank]->message() == (rank == 1 ? "file: is gone" : "rank 1: file: is gone"));
         CHECK(errors[rank]->hint == "look for it");
-        CHECK(parted[rank]);
+        CHECK(aborted[rank]);
     }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("a rank that failed throws its own error, the others the lowest") {
     std::vector<std::string> messages(3);
     on_ranks(3, [&](Collective & ranks) {
         messages[size_t(ranks.rank())] = test::error_of([&] {
-                                             together(ranks, [&] {
+                                             on_all_ranks(ranks, [&] {
                                                  if (ranks.rank() > 0) {
                                                      throw Error(ErrorKind::io, std::to_string(ranks.rank()));
                                                  }
@@ -137,8 +137,8 @@ TEST_CASE("ranks that are cancelled while another fails fail with it, and go on 
         const auto mine = size_t(ranks.rank());
         const auto fail = [&](ErrorKind first) {
             return test::error_of([&] {
-                together(ranks, [&] {
-                    together(ranks, [&] { // all know by the exchange inside
+                on_all_ranks(ranks, [&] {
+                    on_all_ranks(ranks, [&] { // all know by the exchange inside
                         if (ranks.rank() < 2) {
                             throw Error(ranks.rank() == 0 ? first : ErrorKind::cancelled, "interrupted");
                         }
@@ -147,15 +147,15 @@ TEST_CASE("ranks that are cancelled while another fails fail with it, and go on 
             });
         };
         const ErrorKind cancelled = fail(ErrorKind::cancelled).kind;
-        ranks.meet();
+        ranks.clear_aborted();
         after[mine] = test::error_of([&] {
-                          together(ranks, [&] {
-                              if (ranks.is_first()) {
+                          on_all_ranks(ranks, [&] {
+                              if (ranks.is_root()) {
                                   throw Error(ErrorKind::io, error_kind_name(cancelled));
                               }
                           });
                       }).message();
-        ranks.meet();
+        ranks.clear_aborted();
         kinds[mine] = fail(ErrorKind::io).kind;
     });
     CHECK(after == std::vector<std::string>{ "cancelled", "rank 0: cancelled", "rank 0: cancelled" });
@@ -163,18 +163,18 @@ TEST_CASE("ranks that are cancelled while another fails fail with it, and go on 
 }
 
 TEST_CASE("one process by itself throws what was thrown") {
-    const auto one = make_alone();
-    CHECK_THROWS_AS(together(*one, [] { throw std::bad_alloc(); }), std::bad_alloc);
-    CHECK(gather_together(*one, [] { return std::string("x"); }) == std::vector<std::string>{ "x" });
+    const auto one = single_process();
+    CHECK_THROWS_AS(on_all_ranks(*one, [] { throw std::bad_alloc(); }), std::bad_alloc);
+    CHECK(all_gather_results(*one, [] { return std::string("x"); }) == std::vector<std::string>{ "x" });
 }
 
 TEST_CASE("a minibatch is cut into parts of about as many tokens, none empty") {
     const std::vector<size_t> costs = { 10, 50, 20, 30, 10, 40 };
-    const auto                parts = split_evenly(costs, 2);
+    const auto                parts = balance_shards(costs, 2);
     CHECK(parts == std::vector<std::vector<size_t>>{ { 0, 1, 2 }, { 3, 4, 5 } });
     for (size_t n = 1; n <= costs.size(); n++) {
         std::vector<int> seen(costs.size(), 0);
-        for (const std::vector<size_t> & part : split_evenly(costs, n)) {
+        for (const std::vector<size_t> & part : balance_shards(costs, n)) {
             CHECK(!part.empty());
             CHECK(std::is_sorted(part.begin(), part.end()));
             for (size_t i : part) {

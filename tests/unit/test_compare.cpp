@@ -102,25 +102,25 @@ TEST_CASE("a run is set against the guess of its task, question by question") {
     for (int i = 0; i < 10; i++) {
         Prediction p = prediction("q" + std::to_string(i), 2, i < 8);
         p.question   = "Evaluate: [MAX 1 [MIN 2 3]]"; // the guess: whatever is uniform beats 1
-        p.answer     = i < 5 ? listops_guess(p.question) : "x";
+        p.answer     = i < 5 ? listops_baseline_answer(p.question) : "x";
         run.predictions.push_back(p);
     }
     run.scores        = score(run.predictions);
     run.default_steps = 2;
-    const auto d      = difference_to_guess(run, find_task("listops"));
+    const auto d      = difference_to_chance(run, find_task("listops"));
     REQUIRE(d.has_value());
     CHECK(d->difference == doctest::Approx(0.3));
     CHECK(d->low >= 0.0);
     CHECK(d->high <= 0.7);
-    CHECK(!difference_to_guess(run, find_task("prosqa")));
+    CHECK(!difference_to_chance(run, find_task("prosqa")));
     run.default_steps = 7;
     run.predictions.push_back(prediction("q0", 1, true));
     run.scores = score(run.predictions);
-    CHECK(!difference_to_guess(run, find_task("listops")));
+    CHECK(!difference_to_chance(run, find_task("listops")));
 }
 
 TEST_CASE("mean and sample standard deviation") {
-    CHECK(spread({ 52.0, 53.0, 51.0 }).mean == doctest::Approx(52.0));
-    CHECK(spread({ 52.0, 53.0, 51.0 }).sd == doctest::Approx(1.0));
-    CHECK(spread({ 52.0 }).sd == 0.0);
+    CHECK(mean_std({ 52.0, 53.0, 51.0 }).mean == doctest::Approx(52.0));
+    CHECK(mean_std({ 52.0, 53.0, 51.0 }).sd == doctest::Approx(1.0));
+    CHECK(mean_std({ 52.0 }).sd == 0.0);
 }

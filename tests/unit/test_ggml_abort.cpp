@@ -23,7 +23,7 @@ int status_after(const char * message) {
         const rlimit no_core{ 0, 0 };
         setrlimit(RLIMIT_CORE, &no_core);
         std::signal(SIGABRT, SIG_DFL);
-        end_lost_devices_by([](const Error & error) { _exit(error.kind == ErrorKind::device ? kEnded : 1); });
+        set_fatal_error_handler([](const Error & error) { _exit(error.kind == ErrorKind::device ? kEnded : 1); });
         GGML_ABORT("%s", message);
     }
     int status = 0;

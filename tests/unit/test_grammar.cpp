@@ -63,7 +63,7 @@ std::string random_text(Automaton & automaton, Rng & rng) {
     std::string text;
     for (int state = automaton.start();;) {
         const bool may_end = automaton.accepts(state);
-        if (may_end && (!automaton.goes_on(state) || rng.uniform() < 0.2)) {
+        if (may_end && (!automaton.can_continue(state) || rng.uniform() < 0.2)) {
             return text;
         }
         std::vector<int> bytes;

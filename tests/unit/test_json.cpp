@@ -132,7 +132,7 @@ TEST_CASE("objects in the order of the text") {
 
 TEST_CASE("names of the outermost object can be held to come once") {
     JsonLimits once;
-    once.names_once = true;
+    once.unique_keys = true;
     CHECK(parse_json(R"({"a": {"b": 1}, "b": {"b": 2, "b": 3}})", "here", once).size() == 2);
     CHECK(parse_message(R"({"a": 1, "b": 2, "a": 3})", once) == "here: 'a' appears twice");
     CHECK(parse_json(R"({"a": 1, "a": 3})", "here")["a"] == 3);

@@ -1,11 +1,11 @@
 // The count of sequential layer applications, taken from the executed graph, at the paper's topology: L = 16.
 #include <doctest/doctest.h>
 
-#include "latent/load_modules.h"
 #include "method/penelope.h"
 #include "method/plain.h"
 #include "method/thoughts.h"
 #include "model/load.h"
+#include "sidecar/load_modules.h"
 
 using namespace penelope;
 
@@ -31,8 +31,8 @@ struct Sixteen {
         SidecarConfig config;
         config.interval_start         = uint32_t(start);
         config.interval_end           = uint32_t(end);
-        config.time_length            = 8;
-        config.adapter_length         = 4;
+        config.time_width             = 8;
+        config.adapter_width          = 4;
         const PenelopeModules modules = assemble_modules(random_modules(config, model.config.n_embd, 2, store));
         store.load();
         return PenelopeMethod(modules, latent_shape(config),
@@ -41,9 +41,9 @@ struct Sixteen {
 
     int count(const Method & method, int n_steps) {
         ContextOptions options;
-        options.n_rows = 64;
+        options.n_ctx = 64;
         Context context(model, device, options);
-        return method.fill(context, fresh_prompts({ { 1, 2, 3, 4, 5 } }), n_steps).layer_applications;
+        return method.prefill(context, fresh_prompts({ { 1, 2, 3, 4, 5 } }), n_steps).layer_applications;
     }
 
     DeviceInfo  device;

@@ -58,7 +58,7 @@ TEST_CASE("layers by number, in the order given") {
     CHECK(split.is_split());
     const LayerSplit one = split_layers("GPU0=5", known(), layers(5, 10));
     CHECK(!one.is_split());
-    CHECK(one.part_of(4) == 0);
+    CHECK(one.device_of(4) == 0);
 }
 
 TEST_CASE("layers by free memory") {

@@ -319,7 +319,7 @@ TEST_CASE("a guess at any number of digits is what all of them give") {
                 question += " [MAX 1 2]";
             }
             if (!digits.empty() || n_hidden > 0) {
-                CHECK_MESSAGE(listops_guess(question + "]") == defined(op, digits, n_hidden), question);
+                CHECK_MESSAGE(listops_baseline_answer(question + "]") == defined(op, digits, n_hidden), question);
             }
         }
     }
@@ -328,7 +328,7 @@ TEST_CASE("a guess at any number of digits is what all of them give") {
         long_one += " 7";
     }
     const std::clock_t begin = std::clock();
-    CHECK(listops_guess(long_one + "]") == "7");
+    CHECK(listops_baseline_answer(long_one + "]") == "7");
     CHECK(double(std::clock() - begin) / CLOCKS_PER_SEC < 1);
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("nodes come in ggml's own order") {
             ggml_build_forward_expand(expected, all[i]);
             order.add(all[i]);
         }
-        const CountedGraph made = order.graph();
+        const OwnedGraph made = order.graph();
         REQUIRE(ggml_graph_n_nodes(made.graph) == ggml_graph_n_nodes(expected));
         for (int i = 0; i < ggml_graph_n_nodes(expected); i++) {
             CHECK(ggml_graph_node(made.graph, i) == ggml_graph_node(expected, i));

@@ -7,7 +7,7 @@
 using namespace gradient_check;
 using penelope::Optimizer;
 using penelope::ParameterGroup;
-using penelope::StepReport;
+using penelope::UpdateResult;
 
 namespace {
 
@@ -61,7 +61,7 @@ void initialize(Optimizer & optimizer) {
 struct Reference {
     struct Tensor {
         std::string         name;
-        double              rate, decay;
+        double              rate, weight_decay;
         std::vector<double> w, m, v;
     };
     std::vector<Tensor> tensors;
@@ -91,7 +91,7 @@ struct Reference {
             const std::vector<float> gradient = optimizer.gradient(tensor.name);
             for (size_t i = 0; i < gradient.size(); i++) {
                 const double g = gradient[i] * coef;
-                tensor.w[i] *= 1.0 - tensor.rate * tensor.decay;
+                tensor.w[i] *= 1.0 - tensor.rate * tensor.weight_decay;
                 tensor.m[i]              = 0.9 * tensor.m[i] + 0.1 * g;
                 tensor.v[i]              = 0.999 * tensor.v[i] + 0.001 * g * g;
                 const double denominator = std::sqrt(tensor.v[i]) / std::sqrt(1.0 - std::pow(0.999, t)) + 1e-8;
@@ -122,12 +122,12 @@ TEST_CASE("updates are those of AdamW with clipping by the norm of all gradients
             Reference reference(optimizer, 1e-2, 3e-2);
             for (int i = 0; i < 20; i++) {
                 problem.compute(i, scale);
-                const double     expected = reference.step(optimizer, clip, scale);
-                const StepReport report   = optimizer.step({ 1e-2, 3e-2 }, clip, scale);
+                const double       expected = reference.step(optimizer, clip, scale);
+                const UpdateResult report   = optimizer.step({ 1e-2, 3e-2 }, clip, scale);
                 CHECK(report.applied);
-                CHECK(report.norm == doctest::Approx(expected).epsilon(1e-5));
+                CHECK(report.grad_norm == doctest::Approx(expected).epsilon(1e-5));
             }
-            CHECK(optimizer.n_steps() == 20);
+            CHECK(optimizer.step_count() == 20);
             check_against(optimizer, reference, 2e-6);
         }
     }
@@ -141,21 +141,21 @@ TEST_CASE("a gradient that is not finite changes nothing") {
     optimizer.step({ 1e-2, 1e-2 }, 1.0);
     std::vector<std::vector<float>> before;
     for (int group = 0; group < 2; group++) {
-        for (auto part :
-             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
+        for (auto part : { Optimizer::BufferKind::weights, Optimizer::BufferKind::first_moments,
+                           Optimizer::BufferKind::second_moments }) {
             before.push_back(optimizer.read(group, part));
         }
     }
     for (float poison : { NAN, INFINITY }) {
         problem.compute(1, poison);
-        const StepReport report = optimizer.step({ 1e-2, 1e-2 }, 1.0);
+        const UpdateResult report = optimizer.step({ 1e-2, 1e-2 }, 1.0);
         CHECK_FALSE(report.applied);
-        CHECK_FALSE(std::isfinite(report.norm));
-        CHECK(optimizer.n_steps() == 1);
+        CHECK_FALSE(std::isfinite(report.grad_norm));
+        CHECK(optimizer.step_count() == 1);
         size_t i = 0;
         for (int group = 0; group < 2; group++) {
-            for (auto part :
-                 { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
+            for (auto part : { Optimizer::BufferKind::weights, Optimizer::BufferKind::first_moments,
+                               Optimizer::BufferKind::second_moments }) {
                 CHECK(optimizer.read(group, part) == before[i++]);
             }
         }
@@ -176,17 +176,17 @@ TEST_CASE("a run taken up from its buffers goes on bit by bit") {
     run(whole, 0, 6);
     run(part, 0, 3);
     for (int group = 0; group < 2; group++) {
-        for (auto buffer :
-             { Optimizer::Part::weights, Optimizer::Part::first_moments, Optimizer::Part::second_moments }) {
+        for (auto buffer : { Optimizer::BufferKind::weights, Optimizer::BufferKind::first_moments,
+                             Optimizer::BufferKind::second_moments }) {
             rest.write(group, buffer, part.read(group, buffer));
         }
     }
-    rest.set_n_steps(part.n_steps());
+    rest.set_step_count(part.step_count());
     run(rest, 3, 6);
     for (const char * name : { "w", "far", "b", "unused" }) {
         CHECK(rest.values(name) == whole.values(name));
     }
-    CHECK_THROWS_AS(rest.write(0, Optimizer::Part::weights, { 1.0f }), penelope::Error);
+    CHECK_THROWS_AS(rest.write(0, Optimizer::BufferKind::weights, { 1.0f }), penelope::Error);
 }
 
 TEST_CASE("sizes and order") {
@@ -215,7 +215,7 @@ TEST_CASE("a group larger than a buffer may be is stepped in parts as it would b
     CHECK(cut.n_flat(0) > whole.n_flat(0)); // every part is filled up by itself
     Optimizer copy(backend(), kGroups, {}, { 4096 });
     for (int group = 0; group < 2; group++) {
-        copy.write(group, Optimizer::Part::weights, cut.read(group, Optimizer::Part::weights));
+        copy.write(group, Optimizer::BufferKind::weights, cut.read(group, Optimizer::BufferKind::weights));
     }
     CHECK(copy.values("far") == cut.values("far"));
 }

@@ -47,7 +47,7 @@ TEST_CASE("two that write the same directory leave each other alone") {
     penelope::write_file(first.file("a"), "1", false);
     {
         OutputDir second(dir.file("out"), false);
-        penelope::remove_leftovers(dir.path().string());
+        penelope::remove_stale_files(dir.path().string());
         penelope::write_file(second.file("b"), "2", false);
     }
     first.commit();
@@ -94,7 +94,7 @@ TEST_CASE("leftovers of the dead go, directories too; nothing else does") {
     fs::create_directory_symlink(dir.file("elsewhere"), dir.file(".penelope-1-0.tmp/link"));
     REQUIRE(mkfifo(dir.file(".penelope-1-2.tmp").c_str(), 0600) == 0);
     dir.write("mine.tmp", "kept");
-    penelope::remove_leftovers(dir.path().string());
+    penelope::remove_stale_files(dir.path().string());
     CHECK(!fs::exists(dir.file(".penelope-1-0.tmp")));
     CHECK(fs::exists(dir.file("elsewhere/file")));
     CHECK(fs::exists(dir.file("mine.tmp")));

@@ -1,5 +1,5 @@
 // A chain of thought told apart from the answer, however the text is cut into pieces.
-#include "infer/growing_answer.h"
+#include "infer/generation_state.h"
 #include "text/chat_template.h"
 #include "text/reasoning.h"
 #include "text/tokenizer.h"
@@ -70,8 +70,8 @@ TEST_CASE("tokens of a thought are counted, stop strings are for the answer, mar
     const Tokenizer tokenizer(data);
     const int32_t   begin = *tokenizer.find_token("<think>"), end = *tokenizer.find_token("</think>");
     const auto grow = [&](const std::vector<int32_t> & tokens, const GenerateOptions & options, std::string & pieces) {
-        const AnswerFacts facts{ tokenizer, tokenizer.n_vocab(), 100, [] { FAIL("not finite"); } };
-        GrowingAnswer     answer(facts, options, 0, {});
+        const GenerationEnv facts{ tokenizer, tokenizer.n_vocab(), 100, [] { FAIL("not finite"); } };
+        GenerationState     answer(facts, options, 0, {});
         for (int32_t token : tokens) {
             if (answer.done()) {
                 break;

@@ -50,18 +50,18 @@ int32_t sorted_draw(const SamplingOptions & o, const std::vector<float> & logits
     for (size_t i = 0; i < ids.size(); i++) {
         total += std::exp(logit(i) - logit(0));
     }
-    size_t n_kept = 0;
-    while (n_kept < ids.size() && (o.top_p == 1.0f || sum < double(o.top_p) * total) &&
-           std::exp(logit(n_kept) - logit(0)) >= double(o.min_p)) {
-        sum += std::exp(logit(n_kept++) - logit(0));
+    size_t n_cached = 0;
+    while (n_cached < ids.size() && (o.top_p == 1.0f || sum < double(o.top_p) * total) &&
+           std::exp(logit(n_cached) - logit(0)) >= double(o.min_p)) {
+        sum += std::exp(logit(n_cached++) - logit(0));
     }
     const auto weight = [&](size_t place) { return std::exp((logit(place) - logit(0)) / double(o.temperature)); };
-    for (size_t i = 0; i < n_kept; i++) {
+    for (size_t i = 0; i < n_cached; i++) {
         left += weight(i);
     }
     double draw  = Rng(o.seed, stream_id("sample", n)).uniform() * left;
     size_t place = 0;
-    while (place + 1 < n_kept && draw >= weight(place)) {
+    while (place + 1 < n_cached && draw >= weight(place)) {
         draw -= weight(place++);
     }
     return ids[place];

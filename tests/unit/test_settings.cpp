@@ -1,7 +1,7 @@
 // The table of settings, and what is made from it: config.toml, what a checkpoint records, and which changes a run that
 // is resumed may have.
 #include "support/errors.h"
-#include "train/same_settings.h"
+#include "train/resume_check.h"
 #include "train/setting_table.h"
 
 #include <doctest/doctest.h>

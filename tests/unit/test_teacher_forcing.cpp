@@ -17,11 +17,11 @@ namespace {
 
 Minibatch supervised(int n_examples, int n_steps) {
     Minibatch batch;
-    batch.n_steps        = n_steps;
-    batch.n_thought_rows = 1;
+    batch.n_steps            = n_steps;
+    batch.n_step_target_rows = 1;
     for (int i = 0; i < n_examples; i++) {
         TokenizedExample example{ { 1 }, { 2, 3 } };
-        example.thoughts.assign(size_t(n_steps), { 4 });
+        example.step_targets.assign(size_t(n_steps), { 4 });
         batch.examples.push_back(example);
     }
     return batch;
@@ -61,7 +61,7 @@ TEST_CASE("forced examples draw any number of steps but the last, the same for t
     CHECK(batch.n_forced() == 0);
     batch = supervised(50, 4);
     for (TokenizedExample & example : batch.examples) {
-        example.thoughts.clear();
+        example.step_targets.clear();
     }
     force_memory(batch, 0, Rng(1));
     CHECK(batch.n_forced() == 0);
@@ -116,19 +116,19 @@ TEST_CASE("what the tasks say a chain starts from") {
 }
 
 TEST_CASE("an answer is right when each of its tokens is likelier than not, and forced steps do not count") {
-    Minibatch batch            = supervised(3, 2);
-    batch.examples[1].is_asked = false;
-    batch.examples[2].n_forced = 1;
-    StepLoss loss;
+    Minibatch batch                 = supervised(3, 2);
+    batch.examples[1].is_supervised = false;
+    batch.examples[2].n_forced      = 1;
+    BatchLoss loss;
     loss.tokens        = { 0.1f, 0.2f, 0.1f, 0.1f, 0.1f, 0.8f };
-    loss.thoughts      = { 0.1f, 0.9f, 0.1f, 0.9f, 0.9f, 0.1f };
+    loss.step_targets  = { 0.1f, 0.9f, 0.1f, 0.9f, 0.9f, 0.1f };
     const auto answers = right_answers(batch, loss);
-    CHECK((answers[0].n_right == 1 && answers[0].n_asked == 1));
-    CHECK((answers[1].n_right == 0 && answers[1].n_asked == 0));
-    CHECK((answers[2].n_right == 0 && answers[2].n_asked == 1));
+    CHECK((answers[0].n_right == 1 && answers[0].n_supervised_targets == 1));
+    CHECK((answers[1].n_right == 0 && answers[1].n_supervised_targets == 0));
+    CHECK((answers[2].n_right == 0 && answers[2].n_supervised_targets == 1));
     const auto steps = right_steps(batch, loss);
-    CHECK((steps[0].n_right == 1 && steps[0].n_asked == 2));
-    CHECK((steps[1].n_right == 0 && steps[1].n_asked == 2));
+    CHECK((steps[0].n_right == 1 && steps[0].n_supervised_targets == 2));
+    CHECK((steps[1].n_right == 0 && steps[1].n_supervised_targets == 2));
 
     RightTable table(2, batch);
     table.add_answer(1, answers[0]);
@@ -191,7 +191,7 @@ TEST_CASE("the running accuracy of a depth moves with what is asked") {
         record.add(1, 1);
     }
     CHECK(record.accuracy > 0.99);
-    DepthRecord together;
-    together.add(2, 4);
-    CHECK(together.accuracy == doctest::Approx(0.5 * (1 - std::pow(0.98, 4))));
+    DepthRecord on_all_ranks;
+    on_all_ranks.add(2, 4);
+    CHECK(on_all_ranks.accuracy == doctest::Approx(0.5 * (1 - std::pow(0.98, 4))));
 }

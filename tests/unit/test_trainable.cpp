@@ -44,7 +44,7 @@ TEST_CASE("the paper's counts of trained parameters") {
         // Rows, norms and biases do not decay.
         for (const ParameterGroup::Parameter & parameter : group.parameters.parameters) {
             const bool is_weight = parameter.ne.size() == 2 && parameter.name.find(".weight") != std::string::npos;
-            CHECK((group.parameters.decay > 0) == is_weight);
+            CHECK((group.parameters.weight_decay > 0) == is_weight);
         }
     }
     CHECK(n_modules == 64080129);

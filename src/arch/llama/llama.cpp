@@ -10,16 +10,16 @@ namespace {
 
 class LlamaLayer : public Layer {
   public:
-    void list(const ModelConfig & c, TensorTable & table) override {
-        const TensorOrder  pairs = TensorOrder::rotary_pairs(c.head_dim);
-        AttentionWeights & a     = w_.attention;
+    void list_tensors(const ModelConfig & c, TensorTable & table) override {
+        const TensorPermutation pairs = TensorPermutation::rotary_pairs(c.head_dim);
+        AttentionWeights &      a     = w_.attention;
         table.norm(w_.attn_norm, "attn_norm", "input_layernorm", c.n_embd);
         table.projection(a.q, "attn_q", "self_attn.q_proj", c.n_embd, c.n_embd_q()).rows  = pairs;
         table.projection(a.k, "attn_k", "self_attn.k_proj", c.n_embd, c.n_embd_kv()).rows = pairs;
         table.projection(a.v, "attn_v", "self_attn.v_proj", c.n_embd, c.n_embd_kv());
         table.projection(a.o, "attn_output", "self_attn.o_proj", c.n_embd_q(), c.n_embd).writes_residual = true;
         table.norm(w_.ffn_norm, "ffn_norm", "post_attention_layernorm", c.n_embd);
-        list_feed_forward(w_.ffn, c, table);
+        list_feed_forward_tensors(w_.ffn, c, table);
         optional_bias(table, a.q, "attn_q", c.n_embd_q());
         optional_bias(table, a.k, "attn_k", c.n_embd_kv());
         optional_bias(table, a.v, "attn_v", c.n_embd_kv());

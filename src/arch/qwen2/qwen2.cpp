@@ -9,7 +9,7 @@ namespace {
 
 class Qwen2Layer : public Layer {
   public:
-    void list(const ModelConfig & c, TensorTable & table) override {
+    void list_tensors(const ModelConfig & c, TensorTable & table) override {
         AttentionWeights & a = w_.attention;
         table.norm(w_.attn_norm, "attn_norm", "input_layernorm", c.n_embd);
         table.projection(a.q, "attn_q", "self_attn.q_proj", c.n_embd, c.n_embd_q());
@@ -20,7 +20,7 @@ class Qwen2Layer : public Layer {
         table.bias(a.v, "attn_v", "self_attn.v_proj", c.n_embd_kv());
         table.projection(a.o, "attn_output", "self_attn.o_proj", c.n_embd_q(), c.n_embd).writes_residual = true;
         table.norm(w_.ffn_norm, "ffn_norm", "post_attention_layernorm", c.n_embd);
-        list_feed_forward(w_.ffn, c, table);
+        list_feed_forward_tensors(w_.ffn, c, table);
     }
 
     StateShape state(const ModelConfig &) const override { return {}; }

@@ -9,7 +9,7 @@ namespace {
 
 class Qwen3Layer : public Layer {
   public:
-    void list(const ModelConfig & c, TensorTable & table) override {
+    void list_tensors(const ModelConfig & c, TensorTable & table) override {
         AttentionWeights & a = w_.attention;
         table.norm(w_.attn_norm, "attn_norm", "input_layernorm", c.n_embd);
         table.projection(a.q, "attn_q", "self_attn.q_proj", c.n_embd, c.n_embd_q());
@@ -19,7 +19,7 @@ class Qwen3Layer : public Layer {
         table.norm(a.q_norm, "attn_q_norm", "self_attn.q_norm", c.head_dim);
         table.norm(a.k_norm, "attn_k_norm", "self_attn.k_norm", c.head_dim);
         table.norm(w_.ffn_norm, "ffn_norm", "post_attention_layernorm", c.n_embd);
-        list_feed_forward(w_.ffn, c, table);
+        list_feed_forward_tensors(w_.ffn, c, table);
     }
 
     StateShape state(const ModelConfig &) const override { return {}; }
@@ -53,7 +53,7 @@ KnownShape qwen3_0_6b() {
     c.n_head       = 16;
     c.n_head_kv    = 8;
     c.head_dim     = 128;
-    c.own_head     = true;
+    c.has_head_dim = true;
     c.n_vocab      = 151936;
     c.n_ctx_train  = 40960;
     c.rms_eps      = 1e-6f;

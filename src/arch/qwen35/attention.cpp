@@ -14,7 +14,7 @@ Node half_of_heads(Graph & g, Node both, int head_dim, int which) {
 
 } // namespace
 
-void Qwen35Attention::list(const ModelConfig & c, TensorTable & table) {
+void Qwen35Attention::list_tensors(const ModelConfig & c, TensorTable & table) {
     table.norm(attn_norm_, "attn_norm", "input_layernorm", c.n_embd);
     table.projection(w_.q, "attn_q", "self_attn.q_proj", c.n_embd, 2 * c.n_embd_q());
     table.projection(w_.k, "attn_k", "self_attn.k_proj", c.n_embd, c.n_embd_kv());
@@ -23,19 +23,19 @@ void Qwen35Attention::list(const ModelConfig & c, TensorTable & table) {
     table.norm(w_.q_norm, "attn_q_norm", "self_attn.q_norm", c.head_dim);
     table.norm(w_.k_norm, "attn_k_norm", "self_attn.k_norm", c.head_dim);
     table.norm(ffn_norm_, "post_attention_norm", "post_attention_layernorm", c.n_embd);
-    list_feed_forward(ffn_, c, table);
+    list_feed_forward_tensors(ffn_, c, table);
 }
 
 Node Qwen35Attention::build(Graph & g, const LayerCall & call, Node x) const {
     const ModelConfig & c      = call.config;
     Node                normed = rms_norm(g, x, attn_norm_, c.rms_eps); // [n_embd, n_rows]
     write_keys_and_values(g, call, w_, normed);
-    if (call.keeps_no_row()) {
+    if (call.has_no_output_rows()) {
         return nullptr;
     }
-    if (call.queries) {
-        x      = keep(g, x, *call.queries);
-        normed = keep(g, normed, *call.queries);
+    if (call.output_rows) {
+        x      = select_output_rows(g, x, *call.output_rows);
+        normed = select_output_rows(g, normed, *call.output_rows);
     }
     Node both = linear(g, w_.q, normed);
     Node mix  = attend(g, call, w_, half_of_heads(g, both, c.head_dim, 0)); // [n_embd_q, n_rows]

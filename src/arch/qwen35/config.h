@@ -9,7 +9,7 @@
 
 namespace penelope {
 
-struct Qwen35Config : OwnConfig {
+struct Qwen35Config : ArchConfig {
     int               conv_kernel   = 4;
     int               state_dim     = 0; // S, width of a delta head
     int               n_key_heads   = 0;

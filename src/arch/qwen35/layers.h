@@ -8,7 +8,7 @@ namespace penelope {
 
 class Qwen35Attention : public Layer {
   public:
-    void       list(const ModelConfig & config, TensorTable & table) override;
+    void       list_tensors(const ModelConfig & config, TensorTable & table) override;
     StateShape state(const ModelConfig &) const override { return {}; }
     Node       build(Graph & g, const LayerCall & call, Node x) const override;
 
@@ -20,7 +20,7 @@ class Qwen35Attention : public Layer {
 
 class Qwen35DeltaNet : public Layer {
   public:
-    void       list(const ModelConfig & config, TensorTable & table) override;
+    void       list_tensors(const ModelConfig & config, TensorTable & table) override;
     StateShape state(const ModelConfig & config) const override;
     Node       build(Graph & g, const LayerCall & call, Node x) const override;
 

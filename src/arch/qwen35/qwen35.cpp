@@ -7,12 +7,12 @@ namespace penelope {
 namespace {
 
 KnownShape qwen3_5_0_8b() {
-    auto own           = std::make_shared<Qwen35Config>();
-    own->state_dim     = 128;
-    own->n_key_heads   = 16;
-    own->n_value_heads = 16;
+    auto arch_config           = std::make_shared<Qwen35Config>();
+    arch_config->state_dim     = 128;
+    arch_config->n_key_heads   = 16;
+    arch_config->n_value_heads = 16;
     for (int il = 0; il < 24; il++) {
-        own->is_recurrent.push_back(il % 4 != 3);
+        arch_config->is_recurrent.push_back(il % 4 != 3);
     }
     ModelConfig c;
     c.architecture = "qwen35";
@@ -23,13 +23,13 @@ KnownShape qwen3_5_0_8b() {
     c.n_head       = 8;
     c.n_head_kv    = 2;
     c.head_dim     = 256;
-    c.own_head     = true;
+    c.has_head_dim = true;
     c.rope_dims    = 64;
     c.n_vocab      = 248320;
     c.n_ctx_train  = 262144;
     c.rms_eps      = 1e-6f;
     c.rope_base    = 1e7f;
-    c.own          = own;
+    c.arch_config  = arch_config;
     return { "qwen3.5-0.8b", c, 19 };
 }
 
@@ -51,9 +51,9 @@ const Architecture & qwen35_architecture() {
         a.make_layer = make_layer;
         a.rope_mode  = GGML_ROPE_TYPE_NEOX; // with one position per token the interleaved axes are the same rotation
         a.partial_rotary = true;
-        a.norms          = TensorValue::one_plus;
+        a.norms          = ValueTransform::one_plus;
         a.hf_prefixes    = { "model.language_model." };
-        a.hf_left_out    = { "model.visual.", "mtp." };
+        a.hf_skipped     = { "model.visual.", "mtp." };
         a.read_gguf      = read_qwen35_gguf;
         a.write_gguf     = write_qwen35_gguf;
         a.read_hf        = read_qwen35_hf;

@@ -1,0 +1,60 @@
+// One answer while it grows: draws a token from each row of logits, turns tokens into text, and knows when it is complete.
+// The loop of sessions and the worker of the server share it.
+#pragma once
+
+#include "grammar/token_filter.h"
+#include "infer/session.h"
+#include "text/stop_strings.h"
+#include "text/stream_decoder.h"
+
+namespace penelope {
+
+// What all answers of a model share. Everything outlives the answers.
+struct GenerationEnv {
+    const Tokenizer &     tokenizer;
+    int                   n_vocab;    // of the logits
+    int                   n_ctx;      // rows of the context
+    std::function<void()> not_finite; // called when a row of logits is not finite; must throw
+};
+
+class GenerationState {
+  public:
+    // row: the place the first token takes. blank: what is known of the answer so far.
+    GenerationState(const GenerationEnv & env, const GenerateOptions & options, int row, Answer initial);
+
+    // Takes the next token and gives the text that is certain with it. logits: n_vocab values.
+    std::string accept_logits(const float * logits);
+    // Ends the answer where it is and gives the text that was waiting.
+    std::string end(FinishReason reason);
+    // What the last of these two calls added to the chain of thought.
+    const std::string & new_reasoning() const { return new_reasoning_; }
+
+    bool    done() const { return done_; }
+    int     row() const { return row_; } // the place of the last token taken
+    int32_t last_token() const { return answer_.tokens.back(); }
+
+    const Answer & answer() const { return answer_; }
+    Answer &       answer() { return answer_; }
+
+  private:
+    int32_t     sample_token(const float * logits);
+    std::string text_of(int32_t token);
+    std::string record_reasoning(const ReasoningPiece & piece); // keeps the reasoning, returns the answer
+
+    const GenerationEnv &        env_;
+    GenerateOptions              options_;
+    int                          row_; // one before the first token's until it is taken
+    Answer                       answer_;
+    Sampler                      sampler_;
+    std::unique_ptr<TokenFilter> filter_; // of the answer; null: any token
+    StreamDecoder                text_;
+    ReasoningSplitter            parts_;
+    StopStrings                  stops_; // of the answer, not of the chain of thought
+    std::string                  new_reasoning_;
+    bool                         done_ = false;
+};
+
+// decode_ms, and the rate that follows from it.
+void set_decode_time(Answer & answer, double ms);
+
+} // namespace penelope

@@ -1,0 +1,34 @@
+// Where the rows of a batch of Penelope questions stand; shared by the single trajectory and the sweep over K.
+#pragma once
+
+#include "latent/modules.h"
+#include "method/method.h"
+
+namespace penelope {
+
+struct BatchLayout {
+    std::vector<SeqRange> prompts; // what is left of them after prefill_leading_chunks()
+    std::vector<SeqRange> interfaces;
+    std::vector<SeqRange> memory;
+    std::vector<SeqRange> last;         // the last readout row
+    std::vector<int32_t>  ids;          // of the prompt rows, padding included
+    int                   n_prompt = 0; // rows
+
+    std::vector<SeqRange> all() const; // prompts, then interfaces
+    std::string           key(const char * kind, int n_steps) const;
+    std::vector<int>      streams() const { return streams_of(prompts); }
+};
+
+// Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
+std::vector<int> prefill_leading_chunks(Context & context, const std::vector<Prompt> & prompts, int & applications);
+
+BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt> & prompts,
+                              const std::vector<int> & n_done, const LatentShape & shape, int bucket);
+
+// The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
+std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);
+
+// Places taken after the interface.
+std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape);
+
+} // namespace penelope

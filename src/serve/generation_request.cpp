@@ -1,0 +1,265 @@
+#include "serve/generation_request.h"
+
+#include "infer/prompt.h"
+#include "sidecar/sidecar.h"
+
+#include <random>
+
+namespace penelope {
+
+namespace {
+
+constexpr int    kMaxAnswers    = 16;
+constexpr size_t kMaxStops      = 16;
+constexpr size_t kMaxStopLength = 1024;
+constexpr size_t kMaxMessages   = 4096;
+
+void read_sampling(const Service & service, GenerationRequest & gen_request, const Fields & fields) {
+    SamplingOptions & s = gen_request.job->generate.sampling;
+    s.temperature       = float(fields.number("temperature", 0, 100).value_or(double(s.temperature)));
+    s.top_k             = int(fields.integer("top_k", 0, INT32_MAX).value_or(s.top_k));
+    s.top_p             = float(fields.number("top_p", 0, 1).value_or(double(s.top_p)));
+    s.min_p             = float(fields.number("min_p", 0, 1).value_or(double(s.min_p)));
+    s.repeat_penalty    = float(fields.number("repeat_penalty", 0.001, 1000).value_or(double(s.repeat_penalty)));
+    s.presence_penalty  = float(fields.number("presence_penalty", -100, 100).value_or(double(s.presence_penalty)));
+    s.frequency_penalty = float(fields.number("frequency_penalty", -100, 100).value_or(double(s.frequency_penalty)));
+    s.penalty_window    = int(fields.integer("repeat_last_n", -1, INT32_MAX).value_or(s.penalty_window));
+    if (s.top_p <= 0) {
+        fields.fail("top_p", "expected a number above 0");
+    }
+    if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX)) {
+        s.seed = uint64_t(*seed);
+    } else if (!service.options.seed_given && s.temperature > 0) {
+        std::random_device device;
+        s.seed = device();
+    }
+}
+
+// The explicit number wins over the effort. `reasoning` may be an object of Responses or absent.
+void read_latent(const Service & service, GenerationRequest & gen_request, const Fields & fields) {
+    GenerateOptions & g   = gen_request.job->generate;
+    const bool        cot = fields.boolean("cot").value_or(false);
+    if (cot && !service.has_visible_steps()) {
+        fields.fail("cot", "this model does not write visible steps");
+    }
+    if (cot) {
+        g.method  = "cot";
+        g.n_steps = -1; // the server's default is for latent steps
+    }
+    const Method & method = service.engine().method(g.method);
+    const auto     reasoning =
+        fields.find("reasoning") && fields.find("reasoning")->is_object() ? fields.object("reasoning") : std::nullopt;
+    auto steps = fields.integer("latent_steps", 0, INT32_MAX);
+    if (!steps && reasoning) {
+        steps = reasoning->integer("latent_steps", 0, INT32_MAX);
+    }
+    if (steps && *steps > method.max_steps()) {
+        fields.fail("latent_steps", std::to_string(*steps) + " is too many: " + method.name() + " takes 0 to " +
+                                        std::to_string(method.max_steps()));
+    }
+    auto effort = fields.nonempty_text("reasoning_effort");
+    if (!effort && reasoning) {
+        effort = reasoning->nonempty_text("effort");
+    }
+    if (!steps && effort) {
+        bool known = false;
+        for (const EffortRow & row : effort_table(method)) {
+            if (*effort == row.effort) {
+                known = true;
+                steps = row.n_steps;
+            }
+        }
+        if (!known) {
+            fields.fail("reasoning_effort", "expected none, minimal, low, medium, high, xhigh or max");
+        }
+        const bool aloud = service.chat && service.chat->thinks();
+        if (aloud && *effort == "none") {
+            gen_request.thinking = Thinking::off;
+        }
+        if (method.max_steps() == 0 && !cot && !aloud) {
+            gen_request.warnings.push_back("reasoning_effort: this model takes no latent steps");
+        }
+    }
+    g.n_steps = steps ? int(*steps) : g.n_steps >= 0 ? g.n_steps : method.default_steps();
+    g.method  = method.name();
+    if (reasoning && (reasoning->has("max_tokens") || reasoning->has("budget_tokens"))) {
+        gen_request.warnings.push_back("reasoning: token budgets mean nothing to latent steps; use latent_steps");
+    }
+    gen_request.job->traces = fields.boolean("latent_trace").value_or(false);
+    if (gen_request.job->traces && method.max_steps() == 0) {
+        gen_request.warnings.push_back("latent_trace: there are no latent steps to show");
+        gen_request.job->traces = false;
+    }
+}
+
+// Fields of llama.cpp's server for a chain of thought that is written out.
+void read_thinking(GenerationRequest & gen_request, const Fields & fields) {
+    if (const auto wanted = fields.object("chat_template_kwargs")) {
+        if (const auto thinks = wanted->boolean("enable_thinking")) {
+            gen_request.thinking = *thinks ? Thinking::on : Thinking::off;
+        }
+        for (const auto & [name, value] : fields.find("chat_template_kwargs")->items()) {
+            if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+                fields.fail("chat_template_kwargs", name + " is not for a request to set");
+            }
+            if (name != "enable_thinking") {
+                gen_request.template_variables[name] = value;
+            }
+        }
+    }
+    if (const auto format = fields.nonempty_text("reasoning_format")) {
+        if (*format != "none" && *format != "auto" && *format != "deepseek") {
+            fields.fail("reasoning_format", "expected auto, deepseek or none");
+        }
+        gen_request.separate_reasoning = *format != "none";
+    }
+}
+
+std::string content_text(const Fields & message) {
+    const Json * content = message.find("content");
+    if (!content) {
+        return "";
+    }
+    if (content->is_string()) {
+        return content->get<std::string>();
+    }
+    if (!content->is_array()) {
+        message.fail("content", "expected a string or a list of parts");
+    }
+    std::string text;
+    for (const Json & one : *content) {
+        const Fields      part(one, "content.");
+        const std::string type = part.text("type").value_or("text");
+        if (type == "thinking" || type == "redacted_thinking") {
+            continue; // what was thought before earlier answers is left out of the history
+        }
+        if (type != "text" && type != "input_text" && type != "output_text") {
+            part.fail("type", "only text is understood");
+        }
+        text += part.text("text").value_or("");
+    }
+    return text;
+}
+
+} // namespace
+
+void reject_fields(const Fields & fields, const std::vector<std::string> & names) {
+    for (const std::string & name : names) {
+        const Json * value = fields.find(name);
+        // empty() of a JSON value is for lists and objects.
+        const bool idle = !value || (value->is_number() && value->get<double>() == 0) ||
+                          (value->is_boolean() && !value->get<bool>()) ||
+                          (value->is_string() && value->get_ref<const std::string &>().empty()) || value->empty();
+        if (!idle) {
+            fields.fail(name, "not supported");
+        }
+    }
+}
+
+void read_token_limit(GenerationRequest & gen_request, const Fields & fields, const std::vector<std::string> & names) {
+    for (const std::string & name : names) {
+        if (const auto n = fields.integer(name, -1, INT32_MAX)) {
+            gen_request.job->generate.n_predict = int(*n);
+            return;
+        }
+    }
+}
+
+void read_logprobs(GenerationRequest & gen_request, const Fields & fields) {
+    const int n = int(fields.integer("top_logprobs", 0, kMaxLogprobs).value_or(0));
+    if (n > 0 || fields.boolean("logprobs").value_or(false)) {
+        gen_request.job->generate.n_logprobs = n;
+    }
+}
+
+GenerationRequest read_generation_request(const Service & service, const Fields & fields) {
+    GenerationRequest gen_request;
+    Job &             job = *gen_request.job;
+    job.generate          = service.options.defaults;
+    job.deadline          = std::chrono::steady_clock::now() + service.options.time;
+    reject_fields(fields, { "logit_bias", "tools", "functions", "audio" });
+    read_sampling(service, gen_request, fields);
+    read_latent(service, gen_request, fields);
+    read_thinking(gen_request, fields);
+    job.generate.stop       = fields.texts("stop", kMaxStops, kMaxStopLength);
+    job.generate.ignore_end = fields.boolean("ignore_eos").value_or(false);
+    job.n_answers           = int(fields.integer("n", 1, kMaxAnswers).value_or(1));
+    gen_request.stream      = fields.boolean("stream").value_or(false);
+    if (const auto options = fields.object("stream_options")) {
+        gen_request.include_usage = options->boolean("include_usage").value_or(false);
+    }
+    return gen_request;
+}
+
+std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name) {
+    const Json * list = fields.find(name);
+    if (!list || !list->is_array() || list->empty()) {
+        fields.fail(name, "expected a list of messages");
+    }
+    if (list->size() > kMaxMessages) {
+        fields.fail(name, "more than " + std::to_string(kMaxMessages) + " messages");
+    }
+    std::vector<ChatMessage> messages;
+    for (const Json & one : *list) {
+        const Fields message(one, name + "[" + std::to_string(messages.size()) + "].");
+        if (message.text("type").value_or("") == "reasoning") {
+            continue;
+        }
+        std::string role = message.text("role").value_or("");
+        role             = role == "developer" ? "system" : role;
+        if (role != "system" && role != "user" && role != "assistant") {
+            message.fail("role", "expected system, user or assistant");
+        }
+        messages.push_back({ role, content_text(message), message.text("reasoning_content").value_or("") });
+    }
+    if (messages.empty()) {
+        fields.fail(name, "expected a list of messages");
+    }
+    return messages;
+}
+
+void set_text_prompt(const Service & service, GenerationRequest & gen_request, const std::string & text) {
+    gen_request.job->prompt = prompt_tokens(service.engine(), text, PromptForm::templated, ControlTokens::as_text);
+}
+
+namespace {
+
+// What a template says against a conversation is said to whoever sent it.
+std::vector<int32_t> encode_messages(const ChatTemplate & chat, const std::vector<ChatMessage> & messages) {
+    try {
+        return chat.encode(messages);
+    } catch (const Error & error) {
+        if (error.kind != ErrorKind::unsupported) {
+            throw;
+        }
+        throw RequestError(400, "messages: " + error.message(), "messages");
+    }
+}
+
+} // namespace
+
+void set_chat_prompt(const Service & service, GenerationRequest & gen_request,
+                     const std::vector<ChatMessage> & messages) {
+    if (service.chat) {
+        const ChatTemplate chat = service.chat_for(gen_request.thinking, gen_request.template_variables);
+        Job &              job  = *gen_request.job;
+        job.prompt              = encode_messages(chat, messages);
+        job.generate.reasoning  = gen_request.separate_reasoning ? chat.reasoning_start() : ReasoningStart::none;
+        job.generate.n_stable_prefix =
+            chat.rewrites_answer(true) ? int(job.prompt.size()) - chat.n_generation_prompt() : 0;
+        return;
+    }
+    if (!service.no_chat_reason.empty()) {
+        throw RequestError(400, service.no_chat_reason + " (ask /v1/completions)", "messages");
+    }
+    if (messages.back().role != "user") {
+        throw RequestError(400, "messages: the last one has to be a question of the user", "messages");
+    }
+    if (messages.size() > 1) {
+        gen_request.warnings.push_back(
+            "messages: this model answers every question by itself; only the last one is seen");
+    }
+    set_text_prompt(service, gen_request, messages.back().content);
+}
+
+} // namespace penelope

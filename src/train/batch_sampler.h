@@ -1,0 +1,29 @@
+// The order in which a run sees its examples: a fresh shuffle every epoch, minibatches cut from the endless row of epochs.
+// It follows from the seed alone, so a resumed run needs no more than the number of its update.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace penelope {
+
+class BatchSampler {
+  public:
+    BatchSampler(size_t n_examples, size_t batch_size, uint64_t seed);
+
+    // The examples of update 1, 2, ...
+    std::vector<size_t> batch(int64_t update);
+
+    double epochs(int64_t update) const; // gone through after this update
+
+  private:
+    size_t at(uint64_t position);
+
+    size_t              n_examples_, batch_size_;
+    uint64_t            seed_;
+    uint64_t            epoch_ = ~uint64_t(0); // whose order is held
+    std::vector<size_t> order_;
+};
+
+} // namespace penelope

@@ -1,0 +1,172 @@
+#include "train/random_backbone.h"
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/rng.h"
+#include "base/shape.h"
+#include "base/toml_text.h"
+#include "convert/metadata.h"
+#include "gguf/keys.h"
+#include "gguf/writer.h"
+#include "model/backbone.h"
+#include "text/tokenizer_data.h"
+
+#include <cmath>
+#include <optional>
+#include <set>
+
+namespace penelope {
+
+namespace {
+
+constexpr float kRmsEps = 1e-5f;
+
+// Entries deviate by 1 / sqrt(n_in), so that a row of norm sqrt(n_in) makes outputs of size one whatever the width: a constant fit for
+// wide models leaves a narrow one almost without signal, and it takes four times as many updates to learn to copy. What writes into
+// the residual stream is smaller by sqrt(2 n_layer), the number of writers.
+double init_stddev(const TensorSpec & tensor, const RandomBackbone & shape) {
+    const double        embedding = tensor.gguf == "token_embd.weight" ? shape.embedding_scale : 1.0;
+    const ModelConfig & c         = shape.config;
+    return embedding * (tensor.writes_residual ? 1.0 / std::sqrt(2.0 * c.n_layer) : 1.0) /
+           std::sqrt(double(tensor.ne[0]));
+}
+
+std::vector<TensorSpec> tensors_to_init(const ModelConfig & c) {
+    std::vector<TensorSpec> tensors;
+    for (TensorSpec & tensor : tensors_of(c)) {
+        if (!tensor.is_optional || (tensor.gguf == "output.weight" && !c.tied)) {
+            tensors.push_back(std::move(tensor));
+        }
+    }
+    return tensors;
+}
+
+// A table whose keys are taken one by one; what is left over is a mistake.
+class ShapeTable {
+  public:
+    explicit ShapeTable(const std::string & path) : path_(path), table_(parse_toml(read_toml_text(path), path)) {}
+
+    int integer(const char * key, std::optional<int> fallback, int low, int high) {
+        const toml::node * node = take(key);
+        if (!node && fallback) {
+            return *fallback;
+        }
+        const auto value = node ? node->value_exact<int64_t>() : std::nullopt;
+        if (!value || *value < low || *value > high) {
+            fail(key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+        }
+        return int(*value);
+    }
+
+    double number(const char * key, double fallback, double low, double high) {
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value<double>() : std::optional<double>(fallback);
+        if (!value || !(*value >= low && *value <= high)) {
+            fail(key, "a number from " + std::to_string(low) + " to " + std::to_string(high));
+        }
+        return *value;
+    }
+
+    bool flag(const char * key, bool fallback) {
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value_exact<bool>() : std::optional<bool>(fallback);
+        if (!value) {
+            fail(key, "true or false");
+        }
+        return *value;
+    }
+
+    std::string text(const char * key) {
+        const toml::node * node  = take(key);
+        const auto         value = node ? node->value_exact<std::string>() : std::nullopt;
+        if (!value || value->empty()) {
+            fail(key, "a text");
+        }
+        return *value;
+    }
+
+    void require_all_used() const {
+        for (const auto & [key, node] : table_) {
+            if (!used_.count(std::string(key.str()))) {
+                throw Error(ErrorKind::format, path_ + ": key " + in_quotes(key.str()) + " is not known",
+                            "known are " + join(std::vector<std::string>(used_.begin(), used_.end()), ", "));
+            }
+        }
+    }
+
+    [[noreturn]] void fail(const std::string & key, const std::string & expected) const {
+        throw Error(ErrorKind::format, path_ + ": " + key + " is missing or wrong, expected " + expected);
+    }
+
+  private:
+    const toml::node * take(const char * key) {
+        used_.insert(key);
+        return table_.get(key);
+    }
+
+    std::string           path_;
+    toml::table           table_;
+    std::set<std::string> used_;
+};
+
+} // namespace
+
+RandomBackbone read_backbone_shape(const std::string & path) {
+    ShapeTable     table(path);
+    RandomBackbone shape;
+    ModelConfig &  c      = shape.config;
+    c.architecture        = "llama";
+    c.name                = table.text("name");
+    c.n_layer             = table.integer("layers", std::nullopt, 1, 1024);
+    c.n_embd              = table.integer("width", std::nullopt, 8, 1 << 16);
+    c.n_head              = table.integer("heads", std::nullopt, 1, 1024);
+    c.n_head_kv           = table.integer("kv-heads", c.n_head, 1, 1024);
+    c.n_ff                = table.integer("ffn", std::nullopt, 8, 1 << 18);
+    c.n_ctx_train         = table.integer("context", std::nullopt, 8, 1 << 20);
+    c.rope_base           = float(table.number("rope-base", 10000.0, 1.0, 1e9));
+    c.rms_eps             = kRmsEps;
+    c.tied                = table.flag("tied", true);
+    shape.embedding_scale = table.number("embedding-scale", 1.0, 0.01, 100.0);
+    table.require_all_used();
+    if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
+        table.fail("heads", "a number that cuts the width into even parts");
+    }
+    if (c.n_head % c.n_head_kv != 0) {
+        table.fail("kv-heads", "a divisor of heads");
+    }
+    c.head_dim = c.n_embd / c.n_head;
+    c.n_vocab  = int(byte_level_vocabulary().tokens.size());
+    return shape;
+}
+
+void write_random_backbone(const RandomBackbone & shape, uint64_t seed, const std::string & path) {
+    const ModelConfig &           c       = shape.config;
+    const std::vector<TensorSpec> tensors = tensors_to_init(c);
+    uint64_t                      n       = 0;
+    GgufWriter                    writer(path, true);
+    for (const TensorSpec & tensor : tensors) {
+        writer.add_tensor(tensor.gguf, GGML_TYPE_F32, tensor.ne);
+        n += n_elements(tensor.ne);
+    }
+    FileMetadata metadata;
+    metadata.name = c.name;
+    write_metadata(writer, metadata, "model", n);
+    writer.set_u32(keys::general_file_type, 0);
+    write_model_config(writer, c);
+    write_tokenizer_data(writer, byte_level_vocabulary());
+    writer.begin_data();
+    for (const TensorSpec & tensor : tensors) {
+        const bool         is_random = tensor.role != TensorRole::vector;
+        std::vector<float> values(size_t(n_elements(tensor.ne)), tensor.start);
+        Rng                rng(seed, stream_id(tensor.gguf));
+        if (is_random) {
+            for (float & value : values) {
+                value = float(init_stddev(tensor, shape) * rng.normal());
+            }
+        }
+        writer.write_tensor(tensor.gguf, values.data(), values.size() * sizeof(float));
+    }
+    writer.finish();
+}
+
+} // namespace penelope
