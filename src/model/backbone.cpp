@@ -71,22 +71,21 @@ size_t kv_bytes_per_row(const Backbone & model, ggml_type type) {
 
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const RowLayout & rows,
                 SequenceState & state, const OutputRows * output_rows) {
-    const auto build = [&g, &model, &state](int il, Node in, const RowLayout & at, const OutputRows * output_rows) {
+    const auto build = [&g, &model, &state](int il, Node in, const RowLayout & at, const OutputRows * selected) {
         set_dropout_rows(g, at.segments);
         g.set_device(model.device_of(il));
-        Node out =
-            model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, output_rows }, in);
+        Node out = model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, selected }, in);
         g.set_seq_rows(nullptr);
         return out;
     };
     for (int il = first; il < last; il++) {
-        const OutputRows * output_rows = il == last - 1 ? output_rows : nullptr;
+        const OutputRows * selected = il == last - 1 ? output_rows : nullptr;
         if (model.recompute) {
             // The second building comes after this call has returned: everything but the store is its own.
-            const auto own = output_rows ? std::make_shared<const OutputRows>(*output_rows) : nullptr;
+            const auto own = selected ? std::make_shared<const OutputRows>(*selected) : nullptr;
             x = checkpoint_activations(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
         } else {
-            x = build(il, x, rows, output_rows);
+            x = build(il, x, rows, selected);
         }
         if (x) {
             g.expand(x);

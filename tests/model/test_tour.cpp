@@ -200,7 +200,7 @@ Weights Model::boundary_attention(const std::map<std::string, Tensor> & states, 
     return weights_of(g, n, layer, result, expected, [&] {
         g.set(ids, prompt);
         g.set(interface, anchors);
-        rows.prefill(at, nullptr);
+        rows.fill(at, nullptr);
     });
 }
 
@@ -226,8 +226,8 @@ Weights Model::step_attention(const std::map<std::string, Tensor> & states, int 
     return weights_of(g, memory.n_rows, layer - first, features, states.at("H_" + std::to_string(t)).data, [&] {
         g.set(x, hx.data);
         g.set(m, memory.data);
-        prompt_rows.prefill(prompt_at, nullptr);
-        memory_rows.prefill(memory_at, nullptr);
+        prompt_rows.fill(prompt_at, nullptr);
+        memory_rows.fill(memory_at, nullptr);
     });
 }
 

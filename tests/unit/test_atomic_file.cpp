@@ -184,7 +184,7 @@ TEST_CASE("an interrupt can remove what is being written") {
         penelope::write_file(folder + "/inner/file", "finished", false);
         (void) !write(ready[1], "x", 1);
         for (;;) {
-            host_callback();
+            pause();
         }
     }
     char byte = 0;

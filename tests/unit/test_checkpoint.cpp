@@ -166,7 +166,7 @@ TEST_CASE("two checkpoints are kept, and the older takes the place of a damaged 
     save("3");
     CHECK(test::read_bytes(run.last()) == "3");
     CHECK(test::read_bytes(run.previous()) == "2");
-    run.return_to(run.previous());
+    run.restore_last(run.previous());
     CHECK(test::read_bytes(run.last()) == "2");
     CHECK(test::read_bytes(run.previous()) == "2");
     save("4");
@@ -338,8 +338,8 @@ TEST_CASE("a run that is replaced is there again unless the new one gets to its 
         const auto hold = run.create(false, true);
         CHECK(!run.has(run.config()));
         CHECK(!run.has(run.last()));
-        hold->begins_with(run.config());
-        hold->begins_with(run.base());
+        hold->remove_on_failure(run.config());
+        hold->remove_on_failure(run.base());
         dir.write("run/config.toml", "new");
         dir.write("run/base.gguf", "new");
     }

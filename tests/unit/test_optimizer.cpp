@@ -230,7 +230,7 @@ TEST_CASE("a buffer larger than an operation takes is stepped in stretches as it
         Problem problem(optimizer);
         for (int i = 0; i < 3; i++) {
             problem.compute(i);
-            norms[which] = optimizer.step({ 1e-2, 1e-3 }, 0.0).norm;
+            norms[which] = optimizer.step({ 1e-2, 1e-3 }, 0.0).grad_norm;
         }
     }
     CHECK(norms[0] == doctest::Approx(norms[1]).epsilon(1e-6));

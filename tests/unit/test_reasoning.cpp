@@ -78,7 +78,7 @@ TEST_CASE("tokens of a thought are counted, stop strings are for the answer, mar
             }
             std::vector<float> logits(size_t(tokenizer.n_vocab()), 0.0f);
             logits[size_t(token)]  = 1.0f;
-            const std::string text = answer.take(logits.data());
+            const std::string text = answer.accept_logits(logits.data());
             pieces += answer.new_reasoning().empty() ? text : "[" + answer.new_reasoning() + "]" + text;
         }
         answer.end(FinishReason::length);

@@ -156,13 +156,13 @@ TEST_CASE("changes are told with both values") {
     then.model.method               = "penelope";
     TrainSettings now               = then;
     now.clip                        = 0.5;
-    now.batch                       = 3;
+    now.batch_size                  = 3;
     now.model.sidecar.answer_prefix = "A: ";
     const Error error               = error_of(
         [&] { refuse_changes(changed_settings(recorded(now), recorded(then)), now, "cannot resume", "hint"); });
     CHECK(error.kind == ErrorKind::usage);
     CHECK(error.message() ==
-          "cannot resume: --batch was 0, now 3, --clip was 1.0, now 0.5, --answer-prefix was '', now 'A: '");
+          "cannot resume: --batch-size was 0, now 3, --clip was 1.0, now 0.5, --answer-prefix was '', now 'A: '");
     // A change of method takes others with it; what it is itself is said.
     now               = then;
     now.model.method  = "cot";
