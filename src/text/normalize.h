@@ -7,6 +7,8 @@
 namespace penelope {
 
 // NFC. Text that is not valid UTF-8 is returned unchanged.
+// Hugging Face's tables end before Unicode 10: beside marks that came later (U+09FE, U+0D3B, U+0D3C) it orders others
+// differently.
 std::string normalize_unicode(std::string_view text);
 
 // True: the text is in NFC. False: only normalize_unicode() can tell. A quick test for ASCII and Latin-1.
