@@ -164,6 +164,10 @@ OrderedJson tokenizer_config(const TokenizerData & tokenizer, uint32_t n_context
 } // namespace
 
 void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, OutputDir & out) {
+    if (tokenizer.kind != VocabularyKind::byte_bpe) {
+        throw Error(ErrorKind::unsupported,
+                    tokenizer.source + ": only byte-level BPE tokenizers can be written as a tokenizer.json");
+    }
     if (!tokenizer.types.empty() && tokenizer.types.size() != tokenizer.tokens.size()) {
         throw Error(ErrorKind::format,
                     tokenizer.source + ": its vocabulary has another number of types than of tokens");

@@ -75,11 +75,16 @@ inline constexpr const char * ssm_time_step_rank       = "ssm.time_step_rank";
 inline constexpr const char * ssm_inner_size           = "ssm.inner_size";
 
 // Tokenizer.
-inline constexpr const char * tokenizer_model            = "tokenizer.ggml.model";      // str: "gpt2"
+inline constexpr const char * tokenizer_model            = "tokenizer.ggml.model";      // str: "gpt2", "llama", ...
 inline constexpr const char * tokenizer_pre              = "tokenizer.ggml.pre";        // str: "llama-bpe", ...
 inline constexpr const char * tokenizer_tokens           = "tokenizer.ggml.tokens";     // str[]
 inline constexpr const char * tokenizer_token_type       = "tokenizer.ggml.token_type"; // i32[]
 inline constexpr const char * tokenizer_merges           = "tokenizer.ggml.merges";     // str[]: "left right"
+inline constexpr const char * tokenizer_scores           = "tokenizer.ggml.scores";     // f32[]: of SentencePiece
+inline constexpr const char * tokenizer_add_space_prefix = "tokenizer.ggml.add_space_prefix";         // bool
+inline constexpr const char * tokenizer_remove_spaces    = "tokenizer.ggml.remove_extra_whitespaces"; // bool
+inline constexpr const char * tokenizer_charsmap =
+    "tokenizer.ggml.precompiled_charsmap"; // of SentencePiece's normalizer
 inline constexpr const char * tokenizer_bos_token_id     = "tokenizer.ggml.bos_token_id";
 inline constexpr const char * tokenizer_eos_token_id     = "tokenizer.ggml.eos_token_id";
 inline constexpr const char * tokenizer_eot_token_id     = "tokenizer.ggml.eot_token_id";

@@ -12,7 +12,10 @@ std::string StreamDecoder::feed(int32_t id) {
     if (!options_.special && is_special(type)) {
         return "";
     }
-    pending_ += tokenizer_.token_bytes(id);
+    const std::string bytes = tokenizer_.token_bytes(id);
+    const bool        drops = first_ && tokenizer_.drops_first_space() && !bytes.empty() && bytes[0] == ' ';
+    pending_.append(bytes, drops ? 1 : 0, std::string::npos);
+    first_ = false;
 
     std::string_view rest = pending_;
     std::string      out;
@@ -38,6 +41,7 @@ std::string StreamDecoder::flush() {
     std::string out;
     append_valid_utf8(out, pending_);
     pending_.clear();
+    first_ = true;
     return out;
 }
 

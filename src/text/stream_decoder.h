@@ -16,7 +16,8 @@ class StreamDecoder {
   private:
     Tokenizer     tokenizer_;
     DecodeOptions options_;
-    std::string   pending_; // at most three bytes between calls
+    bool          first_ = true; // no token had text yet
+    std::string   pending_;      // at most three bytes between calls
 };
 
 } // namespace penelope

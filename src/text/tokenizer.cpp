@@ -8,10 +8,12 @@
 #include "text/byte_alphabet.h"
 #include "text/normalize.h"
 #include "text/pre_tokenizer.h"
+#include "text/sentencepiece.h"
 #include "text/special_tokens.h"
 #include "text/string_table.h"
 #include "text/token_trie.h"
 #include "text/utf8.h"
+#include "text/vocabulary_check.h"
 
 #include <algorithm>
 #include <array>
@@ -23,80 +25,21 @@ namespace penelope {
 
 namespace {
 
-// Whatever their type in the file, these end a turn or a text.
-constexpr std::string_view end_texts[] = {
-    "<|eot_id|>",      "<|im_end|>",  "<|endoftext|>", "<|eom_id|>",
-    "<|end_of_text|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
-};
-
-bool is_end_text(std::string_view text) {
-    return std::find(std::begin(end_texts), std::end(end_texts), text) != std::end(end_texts);
+// A vocabulary without a pattern of its own takes whole lines, and is not warned about.
+std::string pattern_of(const TokenizerData & data) {
+    return data.kind == VocabularyKind::byte_bpe ? data.pre : "gemma4";
 }
 
 // Whether merging the bytes of a token gives that token back. Found out when first needed.
 enum class Whole : uint8_t { unasked, yes, no };
 
-[[noreturn]] void fail(const TokenizerData & data, const char * key, const std::string & why) {
-    throw Error(ErrorKind::format, in_quotes(data.source, 1024) + ": key " + in_quotes(key) + ": " + why,
-                "the vocabulary is damaged");
-}
-
-void check_sizes(const TokenizerData & data) {
-    if (data.tokens.empty()) {
-        fail(data, keys::tokenizer_tokens, "no tokens");
-    }
-    if (data.tokens.size() > size_t(std::numeric_limits<int32_t>::max())) {
-        fail(data, keys::tokenizer_tokens, "too many tokens");
-    }
-    size_t n_bytes = 0;
-    for (const std::string & token : data.tokens) {
-        n_bytes += token.size();
-    }
-    if (n_bytes > std::numeric_limits<uint32_t>::max()) {
-        fail(data, keys::tokenizer_tokens, format_bytes(n_bytes) + " of text");
-    }
-    if (!data.types.empty() && data.types.size() != data.tokens.size()) {
-        fail(data, keys::tokenizer_token_type,
-             std::to_string(data.types.size()) + " entries for " + std::to_string(data.tokens.size()) + " tokens");
-    }
-    for (size_t i = 0; i < data.types.size(); i++) {
-        if (data.types[i] < TokenType::normal || data.types[i] > TokenType::byte) {
-            fail(data, keys::tokenizer_token_type,
-                 "entry " + std::to_string(i) + " is " + std::to_string(static_cast<int32_t>(data.types[i])) +
-                     ", expected 1 to 6");
-        }
-    }
-    const std::pair<const char *, std::optional<int32_t>> ids[] = {
-        { keys::tokenizer_bos_token_id, data.bos },         { keys::tokenizer_eos_token_id, data.eos },
-        { keys::tokenizer_eot_token_id, data.eot },         { keys::tokenizer_eom_token_id, data.eom },
-        { keys::tokenizer_unknown_token_id, data.unknown }, { keys::tokenizer_padding_token_id, data.padding },
-    };
-    for (const auto & [key, id] : ids) {
-        if (id && (*id < 0 || size_t(*id) >= data.tokens.size())) {
-            fail(data, key,
-                 std::to_string(*id) + " is outside the vocabulary of " + std::to_string(data.tokens.size()) +
-                     " tokens");
-        }
-    }
-}
-
-// "<0x1F>" -> 31
-std::optional<char> parse_byte_token(std::string_view text) {
-    const std::string_view digits = "0123456789ABCDEF";
-    if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') {
-        return std::nullopt;
-    }
-    const size_t high = digits.find(text[3]), low = digits.find(text[4]);
-    if (high == std::string_view::npos || low == std::string_view::npos) {
-        return std::nullopt;
-    }
-    return static_cast<char>(high * 16 + low);
-}
-
 } // namespace
 
 struct Tokenizer::Impl {
+    VocabularyKind                        kind;
     PreTokenizer                          pre_tokenizer;
+    SentencePieces                        pieces; // of all kinds but byte_bpe
+    bool                                  adds_space = false, merges_spaces = false;
     StringTable                           texts; // as the vocabulary spells them
     StringTable                           bytes; // as they stand in text; indexed are those a piece of text can be
     std::vector<TokenType>                types;
@@ -115,9 +58,11 @@ struct Tokenizer::Impl {
     explicit Impl(TokenizerData && data);
 
     void add_tokens(const TokenizerData & data);
+    void add_pieces(const TokenizerData & data);
     void add_merges(const TokenizerData & data);
     void check_id(int32_t id) const;
     void encode_plain(std::string_view text, std::vector<int32_t> & out, std::vector<int32_t> & symbols) const;
+    void encode_escaped(std::string_view text, std::vector<int32_t> & out, std::vector<int32_t> & symbols) const;
     void merge(std::string_view piece, std::vector<int32_t> & symbols) const;
 
     // The text in NFC where the model's tokenizer asks for it, then owned by `composed`; else the text itself.
@@ -125,8 +70,8 @@ struct Tokenizer::Impl {
 };
 
 Tokenizer::Impl::Impl(TokenizerData && data)
-    : pre_tokenizer(data.pre, data.source), texts(data.tokens.size()), bytes(data.tokens.size()),
-      merges(data.merges.size()) {
+    : kind(data.kind), pre_tokenizer(pattern_of(data), data.source), texts(data.tokens.size()),
+      bytes(data.tokens.size()), merges(data.merges.size()) {
     check_sizes(data);
     add_tokens(data);
     add_merges(data);
@@ -135,9 +80,11 @@ Tokenizer::Impl::Impl(TokenizerData && data)
     bos           = data.bos;
     eos           = data.eos;
     padding       = data.padding;
-    adds_bos      = data.add_bos.value_or(pre_tokenizer.implies_bos());
+    adds_bos      = data.add_bos.value_or(pre_tokenizer.implies_bos() || kind == VocabularyKind::spm_bpe);
+    adds_space    = is_sentencepiece(kind) && data.add_space_prefix.value_or(true);
+    merges_spaces = data.merges_spaces;
     if (adds_bos && !bos) {
-        fail(data, keys::tokenizer_bos_token_id, "missing, but the vocabulary adds BOS");
+        fail_vocabulary(data, keys::tokenizer_bos_token_id, "missing, but the vocabulary adds BOS");
     }
     if (pre_tokenizer.is_fallback()) {
         log_warning(in_quotes(data.source, 1024) + ": key " + in_quotes(keys::tokenizer_pre) +
@@ -159,17 +106,20 @@ void Tokenizer::Impl::add_tokens(const TokenizerData & data) {
         }
         // Empty tokens exist in the wild as fillers. They stand for nothing and nothing stands for them.
         if (const int32_t other = texts.add(text, !text.empty()); other >= 0) {
-            fail(data, keys::tokenizer_tokens,
-                 in_quotes(text) + " is both token " + std::to_string(other) + " and " + std::to_string(id));
+            fail_vocabulary(data, keys::tokenizer_tokens,
+                            in_quotes(text) + " is both token " + std::to_string(other) + " and " + std::to_string(id));
         }
         std::optional<std::string> decoded;
-        if (types[id] == TokenType::normal) {
+        const bool                 is_text = types[id] == TokenType::normal;
+        if (is_text && kind == VocabularyKind::byte_bpe) {
             decoded = alphabet_to_bytes(text);
+        } else if (is_text) {
+            decoded = unescape_spaces(text);
         } else if (types[id] == TokenType::byte) {
             const std::optional<char> byte = parse_byte_token(text);
             if (!byte) {
-                fail(data, keys::tokenizer_tokens,
-                     "token " + std::to_string(id) + ", " + in_quotes(text) + ", is no byte like <0x1F>");
+                fail_vocabulary(data, keys::tokenizer_tokens,
+                                "token " + std::to_string(id) + ", " + in_quotes(text) + ", is no byte like <0x1F>");
             }
             bytes.add(std::string_view(&*byte, 1), false);
             continue;
@@ -181,8 +131,12 @@ void Tokenizer::Impl::add_tokens(const TokenizerData & data) {
         }
         bytes.add(decoded ? *decoded : text, decoded && !text.empty());
     }
-    for (int b = 0; b < 256; b++) {
-        byte_tokens[b] = texts.find(bytes_to_alphabet(std::string(1, static_cast<char>(b))));
+    if (kind == VocabularyKind::byte_bpe) {
+        for (int b = 0; b < 256; b++) {
+            byte_tokens[b] = texts.find(bytes_to_alphabet(std::string(1, static_cast<char>(b))));
+        }
+    } else {
+        add_pieces(data);
     }
     for (const std::optional<int32_t> id : { data.eos, data.eot, data.eom }) {
         if (id) {
@@ -193,26 +147,40 @@ void Tokenizer::Impl::add_tokens(const TokenizerData & data) {
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 }
 
+void Tokenizer::Impl::add_pieces(const TokenizerData & data) {
+    std::vector<bool> usable(types.size());
+    byte_tokens.fill(-1);
+    for (size_t id = 0; id < types.size(); id++) {
+        if (types[id] == TokenType::byte) {
+            byte_tokens[static_cast<uint8_t>(*parse_byte_token(data.tokens[id]))] = int32_t(id);
+        }
+        // Text never becomes a control token, nor a byte by its name.
+        usable[id] =
+            types[id] == TokenType::normal || types[id] == TokenType::user_defined || types[id] == TokenType::unused;
+    }
+    pieces = SentencePieces(data.scores, std::move(usable), byte_tokens, data.unknown);
+}
+
 void Tokenizer::Impl::add_merges(const TokenizerData & data) {
     std::string joined;
     for (size_t i = 0; i < data.merges.size(); i++) {
         const std::string_view rule  = data.merges[i];
         const size_t           space = rule.find(' ', 1);
         if (space == std::string_view::npos || space + 1 == rule.size()) {
-            fail(data, keys::tokenizer_merges,
-                 "entry " + std::to_string(i) + ", " + in_quotes(rule) + ", is not two tokens and a space");
+            fail_vocabulary(data, keys::tokenizer_merges,
+                            "entry " + std::to_string(i) + ", " + in_quotes(rule) + ", is not two tokens and a space");
         }
         joined.assign(rule.substr(0, space)).append(rule.substr(space + 1));
         const int32_t left   = texts.find(rule.substr(0, space));
         const int32_t right  = texts.find(rule.substr(space + 1));
         const int32_t result = texts.find(joined);
         if (left < 0 || right < 0 || result < 0) {
-            fail(data, keys::tokenizer_merges,
-                 "entry " + std::to_string(i) + ", " + in_quotes(rule) + ": " +
-                     (left < 0    ? "left part"
-                      : right < 0 ? "right part"
-                                  : "result") +
-                     " is no token");
+            fail_vocabulary(data, keys::tokenizer_merges,
+                            "entry " + std::to_string(i) + ", " + in_quotes(rule) + ": " +
+                                (left < 0    ? "left part"
+                                 : right < 0 ? "right part"
+                                             : "result") +
+                                " is no token");
         }
         merges.add(left, right, result);
     }
@@ -241,11 +209,66 @@ std::string_view Tokenizer::Impl::normalize(std::string_view text, std::string &
     return composed;
 }
 
+// The same for vocabularies that are no byte-level BPE.
+void Tokenizer::Impl::encode_escaped(std::string_view text, std::vector<int32_t> & out,
+                                     std::vector<int32_t> & symbols) const {
+    if (text.empty()) {
+        return;
+    }
+    std::string spaced = adds_space ? " " : "";
+    for (const char c : text) {
+        if (!merges_spaces || c != ' ' || spaced.empty() || spaced.back() != ' ') {
+            spaced += c;
+        }
+    }
+    const std::string escaped = escape_spaces(spaced);
+    if (kind == VocabularyKind::spm_bpe) {
+        pieces.encode_bpe(texts, escaped, out);
+        return;
+    }
+    if (kind == VocabularyKind::unigram) {
+        pieces.encode_unigram(texts, escaped, out);
+        return;
+    }
+    PieceScanner     scanner(pre_tokenizer, escaped);
+    std::string_view piece;
+    while (scanner.next(piece)) {
+        if (const int32_t id = texts.find(piece); id >= 0 && piece[0] == '\n' && types[id] == TokenType::normal) {
+            out.push_back(id);
+            continue;
+        }
+        symbols.clear();
+        std::vector<std::string_view> without; // characters that are no token
+        for (size_t pos = 0; pos < piece.size();) {
+            const std::string_view character = piece.substr(pos, next_utf8_unit(piece, pos).size);
+            const int32_t          id        = texts.find(character);
+            symbols.push_back(id >= 0 && !is_special(types[id]) ? id : -1);
+            if (symbols.back() < 0) {
+                without.push_back(character);
+            }
+            pos += character.size();
+        }
+        merges.apply(symbols);
+        size_t next = 0;
+        for (const int32_t symbol : symbols) {
+            if (symbol >= 0) {
+                out.push_back(symbol);
+            } else {
+                pieces.fall_back(without[next++], out);
+            }
+        }
+    }
+}
+
 // text: valid UTF-8 without special tokens. symbols: scratch.
 // Normalized here and not before special tokens are found: those stand in the text as written, and a combining mark
 // after one does not compose with it.
 void Tokenizer::Impl::encode_plain(std::string_view text, std::vector<int32_t> & out,
                                    std::vector<int32_t> & symbols) const {
+    if (kind != VocabularyKind::byte_bpe) {
+        encode_escaped(text, out, symbols);
+        return;
+    }
     std::string      composed;
     PieceScanner     scanner(pre_tokenizer, normalize(text, composed));
     std::string_view piece;
@@ -302,6 +325,9 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
 }
 
 size_t Tokenizer::n_unencodable(std::string_view text) const {
+    if (impl_->kind != VocabularyKind::byte_bpe) {
+        return 0; // bytes or the unknown token stand for everything
+    }
     std::string repaired, composed;
     append_valid_utf8(repaired, text);
     const std::string_view read = impl_->normalize(repaired, composed);
@@ -311,10 +337,13 @@ size_t Tokenizer::n_unencodable(std::string_view text) const {
 
 std::string Tokenizer::decode(const std::vector<int32_t> & ids, DecodeOptions options) const {
     std::string bytes;
+    bool        first = drops_first_space();
     for (const int32_t id : ids) {
         impl_->check_id(id);
         if (options.special || !is_special(impl_->types[id])) {
-            bytes += impl_->bytes[id];
+            const std::string_view token = impl_->bytes[id];
+            bytes += first && !token.empty() && token[0] == ' ' ? token.substr(1) : token;
+            first = false;
         }
     }
     if (valid_utf8_prefix(bytes) == bytes.size()) {
@@ -323,6 +352,10 @@ std::string Tokenizer::decode(const std::vector<int32_t> & ids, DecodeOptions op
     std::string text;
     append_valid_utf8(text, bytes);
     return text;
+}
+
+bool Tokenizer::drops_first_space() const {
+    return impl_->adds_space;
 }
 
 std::string Tokenizer::token_bytes(int32_t id) const {

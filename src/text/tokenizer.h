@@ -1,4 +1,5 @@
-// Text to tokens and back: byte-level BPE as Llama 3, GPT-2, SmolLM and Qwen use it.
+// Text to tokens and back: byte-level BPE as Llama 3, GPT-2, SmolLM and Qwen use it, SentencePiece as Llama 2, Mistral
+// and Gemma do.
 //
 // A Tokenizer is immutable, cheap to copy, and may be used by several threads at once. Its ids are those of the models'
 // own tokenizers at Hugging Face. Qwen's put text into NFC first, and so does this one; llama.cpp does not, so its ids
@@ -38,6 +39,9 @@ class Tokenizer {
     // Bytes without a token of their own (some vocabularies lack control characters) are left out: see n_unencodable().
     std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
     size_t               n_unencodable(std::string_view text) const; // bytes of text that no token stands for
+
+    // SentencePiece puts a space in front of a text; it is taken away from the first token again.
+    bool drops_first_space() const;
 
     // Valid UTF-8, whatever the tokens: U+FFFD where their bytes are none. Throws Error(usage) for an id out of range.
     std::string decode(const std::vector<int32_t> & ids, DecodeOptions options = {}) const;

@@ -32,21 +32,62 @@ constexpr IdKey id_keys[] = {
     { keys::tokenizer_padding_token_id, &TokenizerData::padding },
 };
 
+struct KindName {
+    const char *   model;
+    VocabularyKind kind;
+};
+
+constexpr KindName kind_names[] = {
+    { "gpt2", VocabularyKind::byte_bpe },
+    { "gemma4", VocabularyKind::char_bpe },
+    { "llama", VocabularyKind::spm_bpe },
+    { "t5", VocabularyKind::unigram },
+};
+
+VocabularyKind read_kind(const GgufReader & file) {
+    const std::string model = file.get_str(keys::tokenizer_model);
+    for (const KindName & known : kind_names) {
+        if (model == known.model) {
+            return known.kind;
+        }
+    }
+    throw Error(ErrorKind::unsupported,
+                where(file, keys::tokenizer_model) + "vocabularies of kind " + in_quotes(model) + " are not supported",
+                "supported: gpt2 (byte-level BPE), llama and gemma4 (SentencePiece BPE), t5 (unigram)");
+}
+
+bool has_merges(VocabularyKind kind) {
+    return kind == VocabularyKind::byte_bpe || kind == VocabularyKind::char_bpe;
+}
+
 } // namespace
 
 TokenizerData read_tokenizer_data(const GgufReader & file) {
-    const std::string model = file.get_str(keys::tokenizer_model);
-    if (model != "gpt2") {
-        throw Error(ErrorKind::unsupported,
-                    where(file, keys::tokenizer_model) + "vocabularies of kind " + in_quotes(model) +
-                        " are not supported",
-                    "only byte-level BPE vocabularies ('gpt2') are");
-    }
     TokenizerData data;
+    data.kind   = read_kind(file);
     data.source = file.path();
     data.pre    = file.find_str(keys::tokenizer_pre).value_or("");
     data.tokens = file.get_str_array(keys::tokenizer_tokens);
-    data.merges = file.get_str_array(keys::tokenizer_merges);
+    if (has_merges(data.kind)) {
+        data.merges = file.get_str_array(keys::tokenizer_merges);
+    } else {
+        // Where SentencePiece models leave them out.
+        data.bos     = 1;
+        data.eos     = data.kind == VocabularyKind::unigram ? 1 : 2;
+        data.unknown = data.kind == VocabularyKind::unigram ? 2 : 0;
+        data.scores  = file.find_f32_array(keys::tokenizer_scores).value_or(std::vector<float>());
+    }
+    if (data.kind == VocabularyKind::unigram) {
+        if (file.has(keys::tokenizer_charsmap)) {
+            throw Error(ErrorKind::unsupported,
+                        where(file, keys::tokenizer_charsmap) +
+                            "texts would have to be normalized by this table, which we do not do",
+                        "unigram vocabularies without a table are supported");
+        }
+        data.bos.reset();
+        data.merges_spaces = file.find_bool(keys::tokenizer_remove_spaces).value_or(false);
+    }
+    data.add_space_prefix = file.find_bool(keys::tokenizer_add_space_prefix);
     if (file.has(keys::tokenizer_token_type)) {
         const std::vector<int32_t> types = file.get_i32_array(keys::tokenizer_token_type);
         data.types.reserve(types.size());
@@ -76,7 +117,11 @@ TokenizerData read_tokenizer_data(const GgufReader & file) {
 }
 
 void write_tokenizer_data(GgufWriter & file, const TokenizerData & data) {
-    file.set_str(keys::tokenizer_model, "gpt2");
+    for (const KindName & known : kind_names) {
+        if (known.kind == data.kind) {
+            file.set_str(keys::tokenizer_model, known.model);
+        }
+    }
     file.set_str(keys::tokenizer_pre, data.pre.empty() ? "default" : data.pre);
     file.set_str_array(keys::tokenizer_tokens, data.tokens);
     std::vector<int32_t> types(data.tokens.size(), static_cast<int32_t>(TokenType::normal));
@@ -84,7 +129,18 @@ void write_tokenizer_data(GgufWriter & file, const TokenizerData & data) {
         types[i] = static_cast<int32_t>(data.types[i]);
     }
     file.set_i32_array(keys::tokenizer_token_type, types);
-    file.set_str_array(keys::tokenizer_merges, data.merges);
+    if (has_merges(data.kind)) {
+        file.set_str_array(keys::tokenizer_merges, data.merges);
+    }
+    if (!data.scores.empty()) {
+        file.set_f32_array(keys::tokenizer_scores, data.scores);
+    }
+    if (data.add_space_prefix) {
+        file.set_bool(keys::tokenizer_add_space_prefix, *data.add_space_prefix);
+    }
+    if (data.merges_spaces) {
+        file.set_bool(keys::tokenizer_remove_spaces, true);
+    }
     for (const IdKey & entry : id_keys) {
         if (data.*entry.id) {
             file.set_u32(entry.key, static_cast<uint32_t>(*(data.*entry.id)));

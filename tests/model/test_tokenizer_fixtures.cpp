@@ -1,5 +1,6 @@
-// llama.cpp's own vocabulary fixtures: ggml-vocab-NAME.gguf with the texts in .inp and their ids in .out. Every case of
-// every vocabulary with one of our pre-tokenizers must come out the same, from one thread and from several.
+// llama.cpp's own vocabulary fixtures: ggml-vocab-NAME.gguf with the texts in .inp and their ids in .out. Every case
+// must come out the same, from one thread and from several: byte-level BPE, SentencePiece's BPE (llama-spm, phi-3) and
+// Gemma 4's.
 #include "base/json.h"
 #include "gguf/reader.h"
 #include "support/files.h"
@@ -48,23 +49,17 @@ std::vector<Case> read_cases(const std::string & vocabulary) {
 
 struct Fixture {
     const char * name;
-    const char * pre; // ours
     size_t       n_cases;
 };
 
-// starcoder, refact and command-r split digits and words exactly as smollm does, mpt as gpt-2 does: their vocabularies
-// test our patterns under the name they have here.
 constexpr Fixture fixtures[] = {
-    { "llama-bpe", "llama-bpe", 46 }, { "gpt-2", "gpt-2", 46 },      { "qwen2", "qwen2", 46 },
-    { "qwen35", "qwen35", 50 },       { "starcoder", "smollm", 46 }, { "refact", "smollm", 46 },
-    { "command-r", "smollm", 46 },    { "mpt", "gpt-2", 46 },
+    { "llama-bpe", 46 },      { "gpt-2", 46 }, { "qwen2", 46 },     { "qwen35", 50 },  { "starcoder", 46 },
+    { "refact", 46 },         { "mpt", 46 },   { "command-r", 46 }, { "falcon", 46 },  { "deepseek-llm", 46 },
+    { "deepseek-coder", 46 }, { "phi-3", 46 }, { "llama-spm", 46 }, { "gemma-4", 46 },
 };
 
 TokenizerData load(const Fixture & fixture) {
-    const std::string path = test::vocab_dir() + "/ggml-vocab-" + fixture.name + ".gguf";
-    TokenizerData     data = read_tokenizer_data(GgufReader::open(path));
-    data.pre               = fixture.pre;
-    return data;
+    return read_tokenizer_data(GgufReader::open(test::vocab_dir() + "/ggml-vocab-" + fixture.name + ".gguf"));
 }
 
 } // namespace
@@ -150,7 +145,14 @@ TEST_CASE("vocabularies as their files describe them" * doctest::skip(test::lack
     CHECK(qwen.encode("<|im_start|>", { true, true }) == std::vector<int32_t>{ 151644 });
     CHECK(qwen.encode("<|im_start|>").size() > 1);
 
-    // Another pattern or another kind of vocabulary is refused.
-    CHECK_THROWS_WITH(Tokenizer::from_gguf(open("falcon")), doctest::Contains("falcon"));
-    CHECK_THROWS_WITH(Tokenizer::from_gguf(open("llama-spm")), doctest::Contains("tokenizer.ggml.model"));
+    const Tokenizer spm = Tokenizer::from_gguf(open("llama-spm"));
+    CHECK(spm.adds_bos());
+    CHECK(spm.encode("Hello", { true, false }) == std::vector<int32_t>{ 1, 15043 });
+    CHECK(spm.encode("<s>Hello</s>", { false, true }) == std::vector<int32_t>{ 1, 15043, 2 });
+    CHECK(spm.decode(spm.encode("<s>")) == "<s>"); // text, not BOS
+    CHECK(spm.encode("<s>").size() > 1);
+    CHECK(spm.end_of_generation() == std::vector<int32_t>{ 2 });
+
+    // Another kind of vocabulary is refused.
+    CHECK_THROWS_WITH(Tokenizer::from_gguf(open("bert-bge")), doctest::Contains("tokenizer.ggml.model"));
 }
