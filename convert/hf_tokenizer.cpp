@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "convert/hf_config.h"
+#include "convert/hf_sentencepiece.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
 #include "text/pre_tokenizer.h"
@@ -116,6 +117,19 @@ std::vector<std::string> read_merges(const json & list, const std::string & path
         }
     }
     return merges;
+}
+
+void read_byte_bpe(const json & tokenizer, const std::string & path, TokenizerData & out) {
+    const json model = field(tokenizer, "model");
+    out.pre          = recognize_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
+    if (flag_field(model, "ignore_merges", false) != PreTokenizer(out.pre, path).ignores_merges()) {
+        throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
+    }
+    const json normalizer = field(tokenizer, "normalizer");
+    if (!normalizer.is_null() && text_field(normalizer, "type") != "NFC") {
+        throw Error(ErrorKind::unsupported, path + ": its normalizer cannot be expressed in a GGUF file");
+    }
+    out.merges = read_merges(field(model, "merges"), path);
 }
 
 bool looks_special(const std::string & text) {
@@ -313,22 +327,18 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
     const json generation_config = read_optional_json(root / "generation_config.json");
     const json model             = field(tokenizer, "model");
     const json vocab             = field(model, "vocab");
-    if (text_field(model, "type") != "BPE" || !vocab.is_object() || flag_field(model, "byte_fallback", false)) {
-        throw Error(ErrorKind::unsupported, path + ": not a byte-level BPE tokenizer");
+    if (text_field(model, "type") != "BPE" || !vocab.is_object()) {
+        throw Error(ErrorKind::unsupported, path + ": its model is not BPE");
     }
 
     HfTokenizer     result;
     TokenizerData & out = result.data;
     out.source          = path;
-    out.pre             = recognize_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
-    if (flag_field(model, "ignore_merges", false) != PreTokenizer(out.pre, path).ignores_merges()) {
-        throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
+    if (is_sentencepiece_json(model)) {
+        read_sentencepiece_form(tokenizer, path, out);
+    } else {
+        read_byte_bpe(tokenizer, path, out);
     }
-    const json normalizer = field(tokenizer, "normalizer");
-    if (!normalizer.is_null() && text_field(normalizer, "type") != "NFC") {
-        throw Error(ErrorKind::unsupported, path + ": its normalizer cannot be expressed in a GGUF file");
-    }
-    out.merges = read_merges(field(model, "merges"), path);
 
     Vocabulary vocabulary(uint32_t(config.model.n_vocab), path);
     for (const auto & [text, id] : vocab.items()) {
@@ -351,6 +361,9 @@ HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) 
             throw Error(ErrorKind::format,
                         dir + ": special token id " + std::to_string(*id) + " is outside the vocabulary");
         }
+    }
+    if (out.kind == VocabularyKind::spm_bpe) {
+        score_sentencepieces(field(model, "merges"), path, out);
     }
     const bool template_bos =
         out.bos && template_adds_bos(field(tokenizer, "post_processor"), out.tokens[size_t(*out.bos)]);

@@ -1,4 +1,4 @@
-// The byte-level BPE tokenizer of a Hugging Face checkpoint, as GGUF keys.
+// The tokenizer of a Hugging Face checkpoint, byte-level BPE or SentencePiece's BPE, as GGUF keys.
 //
 // Input: tokenizer.json, tokenizer_config.json, special_tokens_map.json and chat_template.* of a directory. Output:
 // HfTokenizer, and the tokenizer.* keys. The pre-tokenizer is recognised by its definition; one that GGUF has no name for is

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/output_dir.h"
 #include "convert/hf_export.h"
+#include "convert/hf_sentencepiece.h"
 #include "convert/hf_tokenizer.h"
 #include "text/pre_tokenizer.h"
 #include "text/tokenizer_data.h"
@@ -48,8 +49,8 @@ OrderedJson pre_tokenizer(const std::string & pre) {
     return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(false) }) } };
 }
 
-OrderedJson post_processor(const TokenizerData & tokenizer, const PreTokenizer & pre) {
-    if (!tokenizer.bos || !tokenizer.add_bos.value_or(pre.implies_bos())) {
+OrderedJson post_processor(const TokenizerData & tokenizer, bool adds_bos) {
+    if (!tokenizer.bos || !adds_bos) {
         return nullptr;
     }
     const std::string & bos  = tokenizer.tokens[size_t(*tokenizer.bos)];
@@ -105,6 +106,12 @@ Vocabulary vocabulary(const TokenizerData & tokenizer) {
 
 Json merge_pairs(const TokenizerData & tokenizer) {
     Json pairs = Json::array();
+    if (tokenizer.kind == VocabularyKind::spm_bpe) {
+        for (const auto & [left, right] : sentencepiece_merges(tokenizer)) {
+            pairs.push_back({ left, right });
+        }
+        return pairs;
+    }
     for (const auto & merge : tokenizer.merges) {
         const size_t space = merge.find(' ', 1);
         if (space == std::string::npos) {
@@ -115,16 +122,13 @@ Json merge_pairs(const TokenizerData & tokenizer) {
     return pairs;
 }
 
-std::string tokenizer_json(const TokenizerData & tokenizer, const PreTokenizer & pre, const OrderedJson & post) {
-    const Vocabulary tokens = vocabulary(tokenizer);
-    OrderedJson      json;
-    json["version"]                = "1.0";
-    json["truncation"]             = nullptr;
-    json["padding"]                = nullptr;
-    json["added_tokens"]           = tokens.added;
+// What is around the lists of tokens.
+OrderedJson byte_bpe_form(const TokenizerData & tokenizer) {
+    const PreTokenizer pre(tokenizer.pre, tokenizer.source);
+    OrderedJson        json;
     json["normalizer"]             = pre.composes_text() ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
     json["pre_tokenizer"]          = pre_tokenizer(tokenizer.pre);
-    json["post_processor"]         = post;
+    json["post_processor"]         = nullptr;
     json["decoder"]                = byte_level(true);
     json["model"]["type"]          = "BPE";
     json["model"]["dropout"]       = nullptr;
@@ -132,6 +136,35 @@ std::string tokenizer_json(const TokenizerData & tokenizer, const PreTokenizer &
     json["model"]["fuse_unk"]      = false;
     json["model"]["byte_fallback"] = false;
     json["model"]["ignore_merges"] = pre.ignores_merges();
+    return json;
+}
+
+OrderedJson sentencepiece_form(const TokenizerData & tokenizer) {
+    const bool  add_space = tokenizer.add_space_prefix.value_or(true);
+    OrderedJson json;
+    json["normalizer"]       = sentencepiece_normalizer(add_space);
+    json["pre_tokenizer"]    = nullptr;
+    json["post_processor"]   = nullptr;
+    json["decoder"]          = sentencepiece_decoder(add_space);
+    json["model"]["type"]    = "BPE";
+    json["model"]["dropout"] = nullptr;
+    json["model"]["unk_token"] =
+        tokenizer.unknown ? OrderedJson(tokenizer.tokens[size_t(*tokenizer.unknown)]) : OrderedJson();
+    json["model"]["fuse_unk"]      = true;
+    json["model"]["byte_fallback"] = true;
+    json["model"]["ignore_merges"] = false;
+    return json;
+}
+
+std::string tokenizer_json(const TokenizerData & tokenizer, const OrderedJson & form, const OrderedJson & post) {
+    const Vocabulary tokens = vocabulary(tokenizer);
+    OrderedJson      json;
+    json["version"]      = "1.0";
+    json["truncation"]   = nullptr;
+    json["padding"]      = nullptr;
+    json["added_tokens"] = tokens.added;
+    json.update(form);
+    json["post_processor"] = post;
     // As sorted objects: an ordered one of this size would be searched from the front for every entry.
     const std::string model =
         ",\"vocab\":" + dump_json(tokens.vocab) + ",\"merges\":" + dump_json(merge_pairs(tokenizer)) + "}}";
@@ -164,17 +197,20 @@ OrderedJson tokenizer_config(const TokenizerData & tokenizer, uint32_t n_context
 } // namespace
 
 void write_hf_tokenizer(const TokenizerData & tokenizer, uint32_t n_context, OutputDir & out) {
-    if (tokenizer.kind != VocabularyKind::byte_bpe) {
+    const bool scored = tokenizer.kind == VocabularyKind::spm_bpe;
+    if (!scored && tokenizer.kind != VocabularyKind::byte_bpe) {
         throw Error(ErrorKind::unsupported,
-                    tokenizer.source + ": only byte-level BPE tokenizers can be written as a tokenizer.json");
+                    tokenizer.source +
+                        ": only byte-level BPE and SentencePiece BPE can be written as a tokenizer.json");
     }
     if (!tokenizer.types.empty() && tokenizer.types.size() != tokenizer.tokens.size()) {
         throw Error(ErrorKind::format,
                     tokenizer.source + ": its vocabulary has another number of types than of tokens");
     }
-    const PreTokenizer pre(tokenizer.pre, tokenizer.source);
-    const OrderedJson  post = post_processor(tokenizer, pre);
-    write_file(out.file("tokenizer.json"), tokenizer_json(tokenizer, pre, post) + "\n", false);
+    const bool        implies_bos = scored || PreTokenizer(tokenizer.pre, tokenizer.source).implies_bos();
+    const OrderedJson post        = post_processor(tokenizer, tokenizer.add_bos.value_or(implies_bos));
+    const OrderedJson form        = scored ? sentencepiece_form(tokenizer) : byte_bpe_form(tokenizer);
+    write_file(out.file("tokenizer.json"), tokenizer_json(tokenizer, form, post) + "\n", false);
     const OrderedJson config = tokenizer_config(tokenizer, n_context, !post.is_null());
     write_file(out.file("tokenizer_config.json"), dump_json(config, 2) + "\n", false);
 }
