@@ -228,7 +228,7 @@ std::vector<OptionRow> make_table() {
           "listops: steps kept of a longer reduction (default 6)" },
         { "chains", "", integer, "N", "3", "1..52", g_data, "data", "thread: chains of edges, one of which is asked about" },
         { "min-chains", "", integer, "N", "0", "0..52", g_data, "data",
-          "thread: questions to train on have N to --chains chains, mixed (default: all have --chains)" },
+          "thread: mix easier questions to train on: half have N chains, half N to --chains (default: all have --chains)" },
         { "surface", "", choice, "NAME", "letters", "letters|words", g_data, "data", "thread: how it is told" },
         { "task", "", choice, "NAME", "", "listops|prosqa|prontoqa|thread|generic", g_data, "data",
           "with check, split and audit: treat the data as this task's (default: by the marks of its questions, else generic)" },

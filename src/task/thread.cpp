@@ -54,7 +54,8 @@ std::vector<Example> fill_depths(const SplitRequest & request, const DatasetOpti
         const int depth    = request.depth.first + static_cast<int>(index % n_depths);
         int       n_chains = options.n_chains;
         if (request.split == "train" && options.min_chains > 0) {
-            n_chains = draw_depth({ options.min_chains, options.n_chains }, rng);
+            const bool is_easy = index / n_depths % 2 == 0; // every other round of depths
+            n_chains = draw_depth({ options.min_chains, is_easy ? options.min_chains : options.n_chains }, rng);
         }
         return draw_thread(depth, chain_length(options), n_chains, options.surface, rng);
     });

@@ -150,10 +150,11 @@ TEST_CASE("questions to train on may mix few and many chains; those to test on h
         counts[thread_facets(example)[1].second]++;
         CHECK(example.steps.size() == thread_path(read_thread(example.question)).size() - 1);
     }
+    // Half of them have the fewest, the others any number: 200, 50 and 50.
     CHECK(counts.size() == 3);
-    for (const auto & [chains, n] : counts) {
-        CHECK(n > 60);
-    }
+    CHECK(counts["1"] > 170);
+    CHECK(counts["2"] > 30);
+    CHECK(counts["3"] > 30);
     REQUIRE(mixed.test.size() == plain.test.size());
     for (size_t i = 0; i < plain.test.size(); i++) {
         CHECK(mixed.test[i].question == plain.test[i].question);
