@@ -67,7 +67,7 @@ GenerationRequest read_anthropic(Service & service, const Fields & fields) {
         }
         if (thinking->text("type").value_or("") == "disabled" && !fields.has("latent_steps")) {
             gen_request.job->generate.n_steps = 0;
-            if (service.chat && service.chat->format().thinks()) {
+            if (service.chat && service.chat->thinks()) {
                 gen_request.thinking = Thinking::off;
             }
         }

@@ -14,7 +14,6 @@ using Ids = std::vector<int32_t>;
 TEST_CASE("ids of SmolLM2" * doctest::skip(test::lacks_smollm2())) {
     const Tokenizer    tokenizer = Tokenizer::from_gguf(GgufReader::open(test::smollm2_path()));
     const ChatTemplate chat(tokenizer);
-    CHECK(chat.format().family == ChatFamily::chatml);
     CHECK(chat.end_of_turn() == 2);
     CHECK(tokenizer.is_end_of_generation(2));
     CHECK_FALSE(tokenizer.adds_bos());
@@ -47,7 +46,10 @@ TEST_CASE("ids of SmolLM2" * doctest::skip(test::lacks_smollm2())) {
         const std::string question = prompt.substr(begin, prompt.find("<|im_end|>", begin) - begin);
         CHECK(chat.render({ { "user", question } }) == prompt);
         CHECK(chat.encode({ { "user", question } }) == ids);
-        CHECK(chat.encode({ { "system", *chat.format().default_system }, { "user", question } }) == ids);
+        const std::string system_mark = "<|im_start|>system\n";
+        const size_t      system      = prompt.find(system_mark) + system_mark.size();
+        const std::string own         = prompt.substr(system, prompt.find("<|im_end|>", system) - system);
+        CHECK(chat.encode({ { "system", own }, { "user", question } }) == ids);
         n_chats++;
     }
     CHECK(n_chats == 2);
