@@ -27,8 +27,8 @@ using SettingSlot = std::variant<bool *, int *, int64_t *, uint32_t *, uint64_t 
                                  ggml_type *, std::pair<double *, double *>, std::pair<uint32_t *, uint32_t *>>;
 
 struct SettingRow {
-    const char * name; // long flag and key of config.toml; with _ for - the key of the settings in a checkpoint
-    const char * also; // other spellings of the flag
+    const char * name;    // long flag and key of config.toml; with _ for - the key of the settings in a checkpoint
+    const char * aliases; // other spellings of the flag
     SettingKind  kind;
     const char * value; // stands for the value in help
     const char *
