@@ -26,4 +26,9 @@ class BatchSampler {
     std::vector<size_t> order_;
 };
 
+// Splits a minibatch over the ranks. costs[i] is the work of example i; there are at least n_shards examples. Returns
+// n_shards ascending lists of example indices, none empty, with sums of cost balanced greedily (largest first). The
+// result depends on the costs alone, so every rank computes the same split.
+std::vector<std::vector<size_t>> balance_shards(const std::vector<size_t> & costs, size_t n_shards);
+
 } // namespace penelope

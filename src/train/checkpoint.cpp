@@ -7,8 +7,11 @@
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "model/lora.h"
-#include "train/check_readable.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 
 namespace penelope {
@@ -48,6 +51,31 @@ std::string_view bytes_of(const void * data, size_t size) {
 
 std::string sum_of_texts(const std::string & counts, const std::string & settings) {
     return sha256_hex(counts + '\n' + settings);
+}
+
+// Reads the whole file once, because a bad sector is an error here and would be SIGBUS under the mapping. Throws
+// Error(format) with the offset of the first unreadable byte. If the file cannot be opened, GgufReader reports it.
+void check_readable(const std::string & path) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    std::vector<char> buffer(1 << 20);
+    uint64_t          n_read = 0;
+    int               code   = 0;
+    while (code == 0 || code == EINTR) {
+        const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+        if (n == 0) {
+            break;
+        }
+        code = n < 0 ? errno : 0;
+        n_read += n > 0 ? static_cast<uint64_t>(n) : 0;
+    }
+    ::close(fd);
+    if (code == EIO) {
+        throw Error(ErrorKind::format,
+                    path + ": cannot be read after " + std::to_string(n_read) + " bytes: " + std::strerror(code));
+    }
 }
 
 GgufReader open_checkpoint(const std::string & path) {

@@ -13,6 +13,10 @@
 
 namespace penelope {
 
+class Optimizer;
+struct RunState;
+enum class CheckpointContents;
+
 class Collective {
   public:
     virtual ~Collective() = default;
@@ -59,5 +63,14 @@ std::vector<std::vector<float>> all_gather_floats(Collective & ranks, const std:
 // The same for numbers: every rank fills its part of n zeros, and all get the sums.
 std::vector<double> all_reduce_results(Collective & ranks, size_t n,
                                        const std::function<void(std::vector<double> & mine)> & work);
+
+// The gradients of all ranks, added up in every one.
+void all_reduce_gradients(Collective & ranks, Optimizer & optimizer);
+
+// Every rank takes the weights of rank 0, or weights, moments and their count.
+void broadcast_parameters(Collective & ranks, Optimizer & optimizer, CheckpointContents parts);
+
+// Every rank takes the counts and settings of rank 0.
+void broadcast_state(Collective & ranks, RunState & state);
 
 } // namespace penelope

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "train/data_files.h"
 #include "train/setting_table.h"
+#include "train/training_data.h"
 
 #include <algorithm>
 

@@ -5,7 +5,6 @@
 
 #include "base/directory_lock.h"
 #include "base/json.h"
-#include "train/run_backup.h"
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +13,27 @@
 #include <vector>
 
 namespace penelope {
+
+// Backup of the run that a new run in the same folder replaces. It is removed after the new run's first checkpoint and
+// restored if the new run fails before. Files are only renamed, into the hidden directory .replaced beside them. The
+// newest checkpoint is moved first and restored last: while it is missing, the backup is the run of the folder.
+class RunBackup {
+  public:
+    // folders: where its files lie. newest: its newest checkpoint.
+    RunBackup(std::vector<std::string> folders, std::string newest)
+        : folders_(std::move(folders)), newest_(std::move(newest)) {}
+
+    bool has_backup() const;
+    // Throws Error(io).
+    void move_to_backup(const std::vector<std::string> & files) const;
+    // As far as the file system lets us; what stays aside is tried again the next time.
+    void restore() const noexcept;
+    void remove() const noexcept;
+
+  private:
+    std::vector<std::string> folders_;
+    std::string              newest_;
+};
 
 class RunGuard;
 

@@ -3,9 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
-#include "train/data_files.h"
 #include "train/file_hashes.h"
-#include "train/rank_sync.h"
 #include "train/save_model.h"
 
 #include <algorithm>

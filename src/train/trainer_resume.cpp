@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
-#include "train/rank_sync.h"
 #include "train/trainer.h"
 
 #include <algorithm>

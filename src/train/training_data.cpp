@@ -5,8 +5,11 @@
 #include "task/target_text.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace penelope {
+
+namespace fs = std::filesystem;
 
 TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & tokenizer, TextLayout layout)
     : examples_(std::move(examples)), tokenizer_(tokenizer), layout_(std::move(layout)),
@@ -109,6 +112,25 @@ TrainingData::Longest TrainingData::longest(int n_skip_steps) const {
         }
     }
     return longest;
+}
+
+std::string find_split(const std::string & dir, const std::string & split) {
+    for (const char * extension : { ".jsonl", ".json", ".csv" }) {
+        const fs::path path = fs::path(dir) / (split + extension);
+        if (fs::is_regular_file(path)) {
+            return path.string();
+        }
+    }
+    return "";
+}
+
+std::string get_split(const std::string & dir, const std::string & split) {
+    const std::string path = find_split(dir, split);
+    if (path.empty()) {
+        throw Error(ErrorKind::not_found, dir + ": has no " + split + ".jsonl, .json or .csv",
+                    "penelope data split divides a file into such parts, penelope data makes some");
+    }
+    return path;
 }
 
 } // namespace penelope

@@ -61,4 +61,10 @@ class TrainingData {
     mutable size_t                             n_encoded_ = 0;
 };
 
+// "<dir>/<split>.jsonl", "<dir>/<split>.json" or "<dir>/<split>.csv", the first there is; else "".
+std::string find_split(const std::string & dir, const std::string & split);
+
+// Throws Error(not_found) naming what was looked for.
+std::string get_split(const std::string & dir, const std::string & split);
+
 } // namespace penelope

@@ -21,10 +21,10 @@ void run_input(const std::string & bytes) {
 
 std::vector<std::string> seeds() {
     RunState state;
-    state.update   = 12;
-    state.scored   = 10;
-    state.best     = { 10, 0.5, 1.25 };
-    state.settings = R"({"method": "penelope", "seed": 1})";
+    state.update    = 12;
+    state.validated = 10;
+    state.best      = { 10, 0.5, 1.25 };
+    state.settings  = R"({"method": "penelope", "seed": 1})";
     save_checkpoint(folder().file("seed.gguf"), state, optimizer(), CheckpointContents::weights_and_moments);
     return { test::read_bytes(folder().file("seed.gguf")) };
 }

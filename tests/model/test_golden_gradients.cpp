@@ -5,7 +5,7 @@
 #include "support/difference.h"
 #include "support/training.h"
 #include "train/batch_graph.h"
-#include "train/hf_layout.h"
+#include "train/dump_gradients.h"
 #include "train/trained_model.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "support/difference.h"
 #include "train/curriculum.h"
-#include "train/hf_layout.h"
+#include "train/dump_gradients.h"
 #include "train/training_data.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Ranks as threads of one process: what they say, add up and throw together. How a minibatch is cut among them.
-#include "train/batch_split.h"
+#include "train/batch_sampler.h"
 #include "train/collective.h"
 #include "train/file_hashes.h"
 
