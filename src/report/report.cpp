@@ -142,7 +142,7 @@ ReportInput parse_report_input(const std::string & text) {
     if (equals != std::string::npos && !fs::exists(text)) {
         input = { text.substr(0, equals), text.substr(equals + 1) };
         if (input.label.empty() || input.path.empty()) {
-            throw Error(ErrorKind::usage, in_quotes(text) + ": is not LABEL=PATH", "e.g. \"Visible CoT=cot.json\"");
+            throw Error(ErrorKind::usage, in_quotes(text) + ": expected LABEL=PATH", "e.g. \"Visible CoT=cot.json\"");
         }
         return input;
     }
@@ -172,8 +172,7 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
         for (Evaluation & evaluation : read_evaluations(input.path)) {
             const Evaluation & first = methods.front().runs.empty() ? evaluation : methods.front().runs.front();
             if (!same_questions(first, evaluation)) {
-                throw Error(ErrorKind::format,
-                            input.path + ": was scored on other questions than the results before it",
+                throw Error(ErrorKind::format, input.path + ": evaluated on other questions than the results before it",
                             "a report compares results on one set of questions");
             }
             method->runs.push_back(std::move(evaluation));
@@ -182,7 +181,7 @@ ReportFiles write_report(const std::vector<ReportInput> & inputs, const std::str
     std::error_code ec;
     fs::create_directories(fs::absolute(out).parent_path(), ec);
     if (ec) {
-        throw Error(ErrorKind::io, out + ": cannot be made: " + ec.message(), "choose another --out");
+        throw Error(ErrorKind::io, out + ": cannot create directory: " + ec.message(), "choose another --out");
     }
     Page page(out, force);
     if (!methods.empty()) {

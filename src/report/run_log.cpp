@@ -26,7 +26,7 @@ void read_line(const Json & line, const std::string & where, RunLog & log, doubl
         log.exact_by_depth.clear();
         for (const Json & share : *shares) {
             if (!share.is_number()) {
-                throw Error(ErrorKind::format, where + ": exact_by_K holds something else than numbers");
+                throw Error(ErrorKind::format, where + ": exact_by_K: expected an array of numbers");
             }
             log.exact_by_depth.push_back(share.get<double>());
         }
@@ -40,8 +40,8 @@ RunLog read_run_log(const std::string & folder) {
     const std::string path = RunFolder(folder).metrics();
     std::ifstream     in(path, std::ios::binary);
     if (!in) {
-        throw Error(ErrorKind::not_found, folder + ": has no metrics.jsonl",
-                    "give the folders that penelope train --out made");
+        throw Error(ErrorKind::not_found, folder + ": not found: metrics.jsonl",
+                    "give run folders of penelope train --out");
     }
     RunLog log;
     double tokens = 0;
@@ -54,8 +54,8 @@ RunLog read_run_log(const std::string & folder) {
         read_line(parse_json_line(text, where), where, log, tokens);
     }
     if (log.loss.empty()) {
-        throw Error(ErrorKind::format, path + ": holds no update yet",
-                    "leave the run out, or let it go on with penelope train --resume");
+        throw Error(ErrorKind::format, path + ": no update logged yet",
+                    "leave the run out, or continue it with penelope train --resume");
     }
     log.tokens_per_second = log.seconds > 0 ? tokens / log.seconds : 0;
     return log;

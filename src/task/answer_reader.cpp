@@ -72,7 +72,7 @@ Match parse_match(const std::string & name) {
             return Match(i);
         }
     }
-    throw Error(ErrorKind::usage, "match " + in_quotes(name) + ": is not known", "known are exact, number and choice");
+    throw Error(ErrorKind::usage, "--match: unknown value " + in_quotes(name), "expected exact, number or choice");
 }
 
 std::string after_prefix(const std::string & text, const std::string & prefix) {

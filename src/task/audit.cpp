@@ -106,7 +106,7 @@ OrderedJson count_facets(const Task * task, const std::vector<Example> & example
 
 Error to_error(const AuditReport & report) {
     return Error(ErrorKind::format, "audit: " + report.problem,
-                 "remove the repeated or broken examples, or generate the data again");
+                 "remove the duplicate or broken examples, or generate the data again");
 }
 
 std::vector<std::filesystem::path> data_files(const std::filesystem::path & path) {
@@ -127,7 +127,7 @@ std::vector<std::filesystem::path> data_files(const std::filesystem::path & path
         throw Error(ErrorKind::io, path.string() + ": " + error.message());
     }
     if (files.empty()) {
-        throw Error(ErrorKind::not_found, path.string() + ": no data files in this folder",
+        throw Error(ErrorKind::not_found, path.string() + ": no data files found",
                     "data files end in .jsonl, .json or .csv");
     }
     std::sort(files.begin(), files.end());
@@ -142,9 +142,9 @@ AuditReport audit(const std::vector<NamedExamples> & files, const Task * task) {
     }
     std::unordered_map<std::string, ExampleLocation> ids;
     std::unordered_map<std::string, ExampleLocation> questions;
-    Findings                                         repeated_ids("repeated ids");
-    Findings                                         repeated_questions("repeated questions");
-    Findings                                         unreadable_answers("answers the task's extractor cannot produce");
+    Findings                                         repeated_ids("duplicate ids");
+    Findings                                         repeated_questions("duplicate questions");
+    Findings                                         unreadable_answers("answers that cannot be parsed for this task");
     OrderedJson                                      file_list = OrderedJson::array();
     size_t                                           n_total   = 0;
     for (const NamedExamples & file : files) {

@@ -30,8 +30,8 @@ std::vector<KSweep> sweeps_of(const std::vector<Prediction> & predictions) {
         for (int t = 0; t <= n_most; t++) {
             const auto found = by_steps.find(t);
             if (found == by_steps.end()) {
-                throw Error(ErrorKind::usage, "question '" + id + "' was not answered at K=" + std::to_string(t),
-                            "the threshold is chosen from every K, -K 0-" + std::to_string(n_most));
+                throw Error(ErrorKind::usage, "question '" + id + "' has no answer at K=" + std::to_string(t),
+                            "calibration needs every K: -K 0-" + std::to_string(n_most));
             }
             sweep.right.push_back(found->second->correct);
             sweep.settled.push_back(found->second->step_cosine);

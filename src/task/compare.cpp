@@ -17,14 +17,14 @@ void check_same_questions(const std::vector<Outcome> & a, const std::vector<Outc
     const char * hint = "score both on the same --data";
     if (a.empty() || a.size() != b.size()) {
         throw Error(ErrorKind::usage,
-                    "comparison: the predictions are not about the same questions: there are " +
-                        std::to_string(a.size()) + " and " + std::to_string(b.size()),
+                    "comparison: the two files have different questions: " + std::to_string(a.size()) + " and " +
+                        std::to_string(b.size()) + " predictions",
                     hint);
     }
     for (size_t i = 0; i < a.size(); i++) {
         if (a[i].id != b[i].id || a[i].question != b[i].question) {
             throw Error(ErrorKind::usage,
-                        "comparison: the predictions are not about the same questions: " + in_quotes(a[i].id) + " is " +
+                        "comparison: the two files have different questions: " + in_quotes(a[i].id) + " is " +
                             in_quotes(a[i].question) + ", and " + in_quotes(b[i].id) + " is " +
                             in_quotes(b[i].question),
                         hint);
@@ -49,8 +49,7 @@ Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std:
         }
     }
     if (counts.empty()) {
-        throw Error(ErrorKind::usage,
-                    name + ": holds no prediction" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
+        throw Error(ErrorKind::usage, name + ": no predictions" + (steps < 0 ? "" : " at K=" + std::to_string(steps)),
                     "give files that penelope eval --predictions wrote");
     }
     Outcomes outcomes{ { used.begin(), used.end() }, {} };

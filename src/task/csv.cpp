@@ -21,8 +21,8 @@ std::string read_cell(const std::string & text, size_t & at, size_t & line, cons
     const size_t start = line;
     for (at++;; at++) {
         if (at == text.size()) {
-            throw Error(ErrorKind::format, name + " line " + std::to_string(start) + ": a quote does not end",
-                        "a quote inside a cell is doubled");
+            throw Error(ErrorKind::format, name + " line " + std::to_string(start) + ": unterminated quote",
+                        "write a quote inside a cell as two quotes");
         }
         if (text[at] == '"' && at + 1 < text.size() && text[at + 1] == '"') {
             at++;
@@ -38,7 +38,7 @@ std::string read_cell(const std::string & text, size_t & at, size_t & line, cons
     for (at++; at < text.size() && text[at] != ',' && text[at] != '\n'; at++) {
         if (text[at] != '\r' && text[at] != ' ') {
             throw Error(ErrorKind::format, name + " line " + std::to_string(line) + ": text after a closing quote",
-                        "a quote inside a cell is doubled");
+                        "write a quote inside a cell as two quotes");
         }
     }
     return cell;

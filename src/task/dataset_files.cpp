@@ -32,7 +32,7 @@ void refuse_existing(const fs::path & out_dir) {
     for (const char * name : { "train.jsonl", "valid.jsonl", "test.jsonl", "audit.json" }) {
         std::error_code ignored; // a folder that cannot be looked into fails when it is written to
         if (fs::exists(out_dir / name, ignored)) {
-            throw Error(ErrorKind::io, (out_dir / name).string() + ": exists already", "--force replaces it");
+            throw Error(ErrorKind::io, (out_dir / name).string() + ": already exists", "--force replaces it");
         }
     }
 }
@@ -42,7 +42,7 @@ void make_folder(const fs::path & folder) {
     fs::create_directories(folder, error);
     if (error || !fs::is_directory(folder)) {
         throw Error(ErrorKind::io,
-                    folder.string() + ": cannot be made a folder" + (error ? ": " + error.message() : ""),
+                    folder.string() + ": cannot create directory" + (error ? ": " + error.message() : ""),
                     "choose another --out");
     }
 }
@@ -94,7 +94,7 @@ AuditReport write_splits(Dataset dataset, const Task & task, const OrderedJson &
         std::error_code error;
         fs::remove(path, error);
         if (error) {
-            throw Error(ErrorKind::io, path.string() + ": cannot be removed: " + error.message());
+            throw Error(ErrorKind::io, path.string() + ": cannot remove: " + error.message());
         }
     }
     return report;

@@ -20,8 +20,8 @@ SplitRatios parse_split_ratios(const std::string & text) {
     const bool ok = (numbers.size() == 2 || numbers.size() == 3) && numbers[0] > 0 && numbers[1] >= 0 &&
                     (numbers.size() == 2 || numbers[2] >= 0);
     if (!ok) {
-        throw Error(ErrorKind::usage, "--split: " + in_quotes(text) + " is not two or three shares",
-                    "--split 80,10,10 divides into train, valid and test");
+        throw Error(ErrorKind::usage, "--split: " + in_quotes(text) + ": expected two or three numbers, e.g. 80,10,10",
+                    "they are the shares of train, valid and test");
     }
     return { numbers[0], numbers[1], numbers.size() == 3 ? numbers[2] : 0 };
 }
@@ -52,7 +52,7 @@ Dataset split_dataset(const std::vector<Example> & examples, const SplitRatios &
     }
     if (parts.train.empty() || (shares.valid > 0 && parts.valid.empty()) || (shares.test > 0 && parts.test.empty())) {
         throw Error(ErrorKind::usage,
-                    "--split: " + std::to_string(by_question.size()) + " different questions are too few to divide so",
+                    "--split: " + std::to_string(by_question.size()) + " distinct questions are too few for this split",
                     "use larger shares for valid and test, or more data");
     }
     return parts;

@@ -21,13 +21,13 @@ constexpr int kWarmUps      = 2; // questions answered before the timed ones
 
 void check_answers(const AnswerReader & reader, const std::vector<Example> & examples) {
     if (examples.empty()) {
-        throw Error(ErrorKind::usage, "evaluation: no examples", "--data names a file of questions");
+        throw Error(ErrorKind::usage, "evaluation: no examples", "give a file of questions with --data");
     }
     for (const Example & example : examples) {
         if (reader.gold(example).empty()) {
             const bool        is_generic = &reader.task() == &generic_task();
-            const std::string why        = is_generic ? "has no number in it"
-                                                      : std::string("is none that can be read as task ") + reader.task().name;
+            const std::string why =
+                is_generic ? "has no number" : std::string("is not a valid answer of task ") + reader.task().name;
             throw Error(ErrorKind::format,
                         "example " + in_quotes(example.id) + ": answer " + in_quotes(example.answer) + " " + why,
                         is_generic ? "--match exact compares answers of any kind" : "--task generic takes any answer");

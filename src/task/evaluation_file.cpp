@@ -74,7 +74,7 @@ Evaluation read_evaluation(const Json & object, const std::string & where) {
     e.method           = json_get<std::string>(object, "method", where);
     const Json results = object.value("results", Json::array());
     if (!results.is_array() || results.empty()) {
-        throw Error(ErrorKind::format, where + ": has no results", file_hint);
+        throw Error(ErrorKind::format, where + ": no results found", file_hint);
     }
     for (const Json & row : results) {
         e.scores.push_back(read_score(row, where));
@@ -171,7 +171,7 @@ std::string prediction_lines(const Evaluation & evaluation, size_t run) {
 std::vector<Evaluation> read_evaluations(const std::string & path) {
     std::ifstream file(path);
     if (!file || std::filesystem::is_directory(path)) {
-        throw Error(ErrorKind::not_found, path + ": " + (file ? "is a folder" : "cannot be opened"), file_hint);
+        throw Error(ErrorKind::not_found, path + ": " + (file ? "is a directory" : "cannot open"), file_hint);
     }
     std::vector<Evaluation> evaluations;
     struct Run {
@@ -194,15 +194,14 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
         }
         if (!object.is_object() || !object.contains("correct")) {
             throw Error(ErrorKind::format,
-                        where + ": is neither what penelope eval --json prints nor a line of its --predictions",
-                        file_hint);
+                        where + ": neither output of penelope eval --json nor a line of its --predictions", file_hint);
         }
         const int64_t run = json_find<int64_t>(object, "run", where).value_or(1);
         Prediction    p   = read_prediction(object, where);
         if (!seen.insert({ run, p.n_steps, p.id }).second) {
             throw Error(ErrorKind::format,
-                        where + ": id " + in_quotes(p.id) + " occurs twice at K=" + std::to_string(p.n_steps),
-                        "a file holds each question once a run and K");
+                        where + ": duplicate id " + in_quotes(p.id) + " at K=" + std::to_string(p.n_steps),
+                        "a file has each question once per run and K");
         }
         Run & of = runs[run];
         of.predictions.push_back(std::move(p));

@@ -132,8 +132,8 @@ bool is_table(const std::string & text) {
 void check_one_kind(const std::vector<LocatedExample> & placed) {
     for (const LocatedExample & item : placed) {
         if (item.example.kind != placed.front().example.kind) {
-            throw bad_example(item.where, std::string("is of the shape ") + format_of(item.example.kind).name +
-                                              ", the first one of the file is " +
+            throw bad_example(item.where, std::string("format ") + format_of(item.example.kind).name +
+                                              ", but the file started with format " +
                                               format_of(placed.front().example.kind).name);
         }
     }
@@ -143,7 +143,7 @@ std::string read_text(const std::filesystem::path & path) {
     std::error_code error;
     const auto      type = std::filesystem::status(path, error).type();
     if (type == std::filesystem::file_type::not_found) {
-        throw Error(ErrorKind::not_found, path.string() + ": no such file", "penelope data makes files of questions");
+        throw Error(ErrorKind::not_found, path.string() + ": no such file", "make one with penelope data NAME");
     }
     if (type == std::filesystem::file_type::directory) {
         throw Error(ErrorKind::usage, path.string() + ": is a directory", "name a .jsonl, .json or .csv file");
@@ -151,7 +151,7 @@ std::string read_text(const std::filesystem::path & path) {
     std::ifstream stream(path, std::ios::binary); // a stream rather than a mapping, so that pipes work
     std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
     if (!stream.is_open() || stream.bad()) {
-        throw Error(ErrorKind::io, path.string() + ": cannot be read");
+        throw Error(ErrorKind::io, path.string() + ": read failed");
     }
     return text;
 }
@@ -183,9 +183,9 @@ std::vector<Example> parse_examples(const std::string & text, const std::string 
             const auto [earlier, is_new] = by_id.emplace(item.example.id, &item);
             if (!is_new) {
                 throw Error(ErrorKind::format,
-                            item.where + ": the id " + in_quotes(item.example.id) + " occurs already in " +
+                            item.where + ": duplicate id " + in_quotes(item.example.id) + ", first in " +
                                 earlier->second->where,
-                            "ids must be different; leave them out to have the examples numbered");
+                            "ids must be unique; leave them out to number the examples");
             }
         }
     }

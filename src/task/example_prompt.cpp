@@ -13,9 +13,8 @@ ExamplePrompts::ExamplePrompts(const Tokenizer & tokenizer, std::string prompt_t
     try {
         chat_.emplace(tokenizer_);
     } catch (const Error & error) {
-        throw Error(
-            error.kind, "examples of messages: " + error.message(),
-            "use a model that has a chat template, or write the examples as prompt and completion");
+        throw Error(error.kind, "examples of messages: " + error.message(),
+                    "use a model that has a chat template, or write the examples as prompt and completion");
     }
 }
 

@@ -13,7 +13,7 @@ std::string extract_all(const std::string & text) {
 }
 
 std::vector<ChanceLevel> generic_chance(const std::vector<Example> & examples) {
-    return { { "the most frequent answer", majority_accuracy(examples) } };
+    return { { "majority baseline", majority_accuracy(examples) } };
 }
 
 Facets generic_facets(const Example & example) {

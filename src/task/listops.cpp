@@ -45,8 +45,8 @@ Grammar grammar_of(const DatasetOptions & options) {
     }
     for (const std::string & name : options.operators) {
         if (std::find(listops_operators.begin(), listops_operators.end(), name) == listops_operators.end()) {
-            throw Error(ErrorKind::usage, "--operators: " + in_quotes(name) + " is none of Deep ListOps",
-                        "MAX, MIN, MED and SM, e.g. --operators MAX,MIN,MED");
+            throw Error(ErrorKind::usage, "--operators: unknown operator " + in_quotes(name),
+                        "expected MAX, MIN, MED or SM, e.g. --operators MAX,MIN,MED");
         }
     }
     return grammar;

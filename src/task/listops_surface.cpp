@@ -112,10 +112,9 @@ std::string listops_baseline_answer(const std::string & question) {
 }
 
 std::vector<ChanceLevel> listops_chance(const std::vector<Example> & examples) {
-    return { { "the likeliest answer given the outermost operator and its own digits",
-               surface_baseline_accuracy(examples) },
-             { "the most frequent answer to the outermost operator", best_constant_accuracy(examples, operator_name) },
-             { "the most frequent answer", majority_accuracy(examples) } };
+    return { { "best guess from the outermost operator and its digits", surface_baseline_accuracy(examples) },
+             { "majority baseline per outermost operator", best_constant_accuracy(examples, operator_name) },
+             { "majority baseline", majority_accuracy(examples) } };
 }
 
 // "Evaluate: " and one whole expression: brackets that match, each opened by an operator, and single digits.

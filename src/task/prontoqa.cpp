@@ -198,7 +198,7 @@ Dataset generate_prontoqa(const DatasetOptions & options) {
 }
 
 std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples) {
-    return { { "the most frequent answer", majority_accuracy(examples) } };
+    return { { "majority baseline", majority_accuracy(examples) } };
 }
 
 bool is_prontoqa_question(const std::string & question) {

@@ -214,9 +214,9 @@ ProsqaGraph draw_prosqa_graph(const DepthRange & depth, Rng & rng) {
         }
     }
     throw Error(ErrorKind::usage,
-                "prosqa: hardly any graph has its deepest leaf at a distance of " + std::to_string(depth.first) +
-                    " to " + std::to_string(depth.last),
-                "the published files have 3 to 6");
+                "prosqa: no graph with a shortest path of " + std::to_string(depth.first) + " to " +
+                    std::to_string(depth.last) + " hops found",
+                "the published data has 3 to 6 hops");
 }
 
 Example draw_prosqa_text(const ProsqaGraph & graph, Rng & rng) {
@@ -268,7 +268,7 @@ Dataset generate_prosqa(const DatasetOptions & options) {
 }
 
 std::vector<ChanceLevel> prosqa_chance(const std::vector<Example> &) {
-    return { { "one of the two options", 0.5 } };
+    return { { "chance (2 options)", 0.5 } };
 }
 
 bool is_prosqa_question(const std::string & question) {

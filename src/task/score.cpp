@@ -80,9 +80,8 @@ const Score & chosen_score(const Evaluation & evaluation, const std::string & na
         return *chosen;
     }
     throw Error(ErrorKind::usage,
-                name + ": K=" + std::to_string(evaluation.default_steps) +
-                    ", which the model's file names, was not scored, but several others were",
-                "score that K too, or one K alone");
+                name + ": the default K=" + std::to_string(evaluation.default_steps) + " was not evaluated",
+                "pass -K " + std::to_string(evaluation.default_steps) + " too, or a single K");
 }
 
 } // namespace penelope

@@ -16,9 +16,8 @@ void check_depths(const std::string & task, const char * flag, const DepthRange 
     if (range.first > range.last || range.first < possible.first || range.last > possible.last) {
         throw Error(ErrorKind::usage,
                     std::string(flag) + ": " + std::to_string(range.first) + "-" + std::to_string(range.last) +
-                        " is not a range of depths for " + task,
-                    "depths of " + task + " lie between " + std::to_string(possible.first) + " and " +
-                        std::to_string(possible.last));
+                        " is not a valid range of depths of " + task,
+                    "expected a range within " + std::to_string(possible.first) + "-" + std::to_string(possible.last));
     }
 }
 
@@ -58,26 +57,26 @@ std::vector<std::string> tasks_that_take(const TaskOption & option) {
 
 void check_options(const std::string & task, const DatasetOptions & options, const DepthRange & possible) {
     if (options.n_train + options.n_valid + options.n_test == 0) {
-        throw Error(ErrorKind::usage, task + ": no examples asked for", "give a size above 0 for train, valid or test");
+        throw Error(ErrorKind::usage, task + ": all sizes are 0", "give a size above 0 for train, valid or test");
     }
     for (const size_t n : { options.n_train, options.n_valid, options.n_test }) {
         if (n > max_split_size) {
-            throw Error(ErrorKind::usage, task + ": " + std::to_string(n) + " examples are too many for one file",
-                        "at most " + std::to_string(max_split_size));
+            throw Error(ErrorKind::usage, task + ": " + std::to_string(n) + " examples exceed the limit of one file",
+                        "give at most " + std::to_string(max_split_size));
         }
     }
     check_depths(task, "depth", options.depth, possible);
     check_depths(task, "test depth", options.test_depth, possible);
     if (!(options.branch_p >= 0.0 && options.branch_p <= 1.0)) {
-        throw Error(ErrorKind::usage, task + ": the branch probability must lie between 0 and 1");
+        throw Error(ErrorKind::usage, task + ": --branch must be between 0 and 1");
     }
     if (options.max_steps < -1) {
-        throw Error(ErrorKind::usage, task + ": the number of steps kept must not be negative");
+        throw Error(ErrorKind::usage, task + ": --max-steps must be >= 0");
     }
     for (const TaskOption & option : task_options()) {
         if (option.is_set(options) && !takes(find_task(task), option)) {
-            throw Error(ErrorKind::usage, task + ": does not take --" + option.name,
-                        "it belongs to " + join(tasks_that_take(option), ", "));
+            throw Error(ErrorKind::usage, "--" + std::string(option.name) + " is not an option of task " + task,
+                        "it is an option of " + join(tasks_that_take(option), ", "));
         }
     }
 }
@@ -132,8 +131,8 @@ int draw_depth(const DepthRange & range, Rng & rng) {
 
 Error too_few_questions(const SplitRequest & request, const std::string & where) {
     return Error(ErrorKind::usage,
-                 request.task + " " + request.split + ": there are too few different questions" + where + " for " +
-                     std::to_string(request.n) + " examples",
+                 request.task + " " + request.split + ": cannot generate " + std::to_string(request.n) +
+                     " distinct questions" + where,
                  "ask for fewer examples or a wider range of depths");
 }
 

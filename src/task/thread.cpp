@@ -19,8 +19,8 @@ constexpr DepthRange possible_depths = { 1, 51 };
 const ThreadSurface & surface_of(const DatasetOptions & options) {
     const ThreadSurface * surface = find_thread_surface(options.surface);
     if (surface == nullptr) {
-        throw Error(ErrorKind::usage, "--surface: " + in_quotes(options.surface) + " is none of thread's",
-                    "letters or words");
+        throw Error(ErrorKind::usage, "--surface: unknown surface " + in_quotes(options.surface),
+                    "expected letters or words");
     }
     return *surface;
 }
@@ -32,7 +32,7 @@ int chain_length(const DatasetOptions & options) {
 
 void check_size(const DatasetOptions & options) {
     if (options.min_chains > options.n_chains) {
-        throw Error(ErrorKind::usage, "--min-chains " + std::to_string(options.min_chains) + ": is above --chains " +
+        throw Error(ErrorKind::usage, "--min-chains " + std::to_string(options.min_chains) + " exceeds --chains " +
                                           std::to_string(options.n_chains));
     }
     const ThreadSurface & surface = surface_of(options);
@@ -40,9 +40,9 @@ void check_size(const DatasetOptions & options) {
     if (n_nodes > static_cast<int>(surface.names.size())) {
         throw Error(ErrorKind::usage,
                     "thread: " + std::to_string(options.n_chains) + " chains of " +
-                        std::to_string(chain_length(options)) + " edges have " + std::to_string(n_nodes) +
-                        " nodes, and there are " + std::to_string(surface.names.size()) + " names",
-                    "ask for fewer --chains or a smaller --depth");
+                        std::to_string(chain_length(options)) + " edges need " + std::to_string(n_nodes) +
+                        " node names, the surface has " + std::to_string(surface.names.size()),
+                    "lower --chains or --depth");
     }
 }
 
@@ -149,9 +149,9 @@ std::vector<ChanceLevel> thread_chance(const std::vector<Example> & examples) {
         n_any += 1.0 / static_cast<double>(std::max<size_t>(1, ends_of(thread).size()));
     }
     const double n = static_cast<double>(examples.size());
-    return { { "the end that is told first", n_first / n },
-             { "one of the ends", n_any / n },
-             { "the most frequent answer", majority_accuracy(examples) } };
+    return { { "first chain end in the text", n_first / n },
+             { "random chain end", n_any / n },
+             { "majority baseline", majority_accuracy(examples) } };
 }
 
 std::string thread_start(const Example & example) {

@@ -74,7 +74,7 @@ void check_readable(const std::string & path) {
     ::close(fd);
     if (code == EIO) {
         throw Error(ErrorKind::format,
-                    path + ": cannot be read after " + std::to_string(n_read) + " bytes: " + std::strerror(code));
+                    path + ": read failed after " + std::to_string(n_read) + " bytes: " + std::strerror(code));
     }
 }
 
@@ -90,7 +90,7 @@ GgufReader open_checkpoint(const std::string & path) {
 const GgufTensor & sums_of(const GgufReader & file) {
     const GgufTensor * sums = file.find_tensor(kSumsTensor);
     if (!sums || sums->type != GGML_TYPE_I8 || sums->ne[0] != int64_t(kSumLength)) {
-        throw Error(ErrorKind::format, file.path() + ": holds no checksums");
+        throw Error(ErrorKind::format, file.path() + ": no checksums: not a checkpoint of this version");
     }
     return *sums;
 }
@@ -99,7 +99,7 @@ const GgufTensor & sums_of(const GgufReader & file) {
 void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, const std::string & found,
                const std::string & what) {
     if (std::memcmp(static_cast<const char *>(sums.data) + row * kSumLength, found.data(), kSumLength) != 0) {
-        throw Error(ErrorKind::format, file.path() + ": " + what + " is damaged: its checksum differs");
+        throw Error(ErrorKind::format, file.path() + ": " + what + ": checksum mismatch, the file is damaged");
     }
 }
 
@@ -120,7 +120,7 @@ std::vector<DepthRecord> parse_depths(const Json & counts, const std::string & p
     for (const Json & depth : *found) {
         if (!depth.is_array() || depth.size() != 2 || !depth[0].is_number() || !depth[1].is_number_integer() ||
             depth[1].get<int64_t>() < 0) {
-            throw Error(ErrorKind::format, path + ": the state of the run has a depth without accuracy and count");
+            throw Error(ErrorKind::format, path + ": run state: \"depths\" has an entry that is not [accuracy, count]");
         }
         depths.push_back({ depth[0].get<double>(), depth[1].get<int64_t>() });
     }
@@ -131,11 +131,11 @@ std::vector<DepthRecord> parse_depths(const Json & counts, const std::string & p
 RunState parse_state(const std::string & text, const std::string & path) {
     const Json counts = parse_json(text, path);
     if (!counts.is_object() || !counts.contains("best") || !counts["best"].is_object()) {
-        throw Error(ErrorKind::format, path + ": the state of the run is not an object with the best score in it");
+        throw Error(ErrorKind::format, path + ": run state: missing object \"best\"");
     }
     if (!counts.contains("stage") || !counts["stage"].is_object()) {
-        throw Error(ErrorKind::format, path + ": the state of the run does not say its stage",
-                    "runs of other versions cannot be continued");
+        throw Error(ErrorKind::format, path + ": run state: missing object \"stage\"",
+                    "checkpoints of other versions cannot be resumed");
     }
     const Json & best     = counts["best"];
     const Json & progress = counts["stage"];
@@ -153,8 +153,8 @@ RunState parse_state(const std::string & text, const std::string & path) {
     state.depths                = parse_depths(counts, path);
     const auto within           = [&](const char * name, int64_t value) {
         if (value < 0 || value > state.update) {
-            throw Error(ErrorKind::format, path + ": " + name + " is " + std::to_string(value) + " after " +
-                                                         std::to_string(state.update) + " updates");
+            throw Error(ErrorKind::format, path + ": " + name + " is " + std::to_string(value) + ", expected 0 to " +
+                                                         std::to_string(state.update));
         }
     };
     within("update", state.update);
@@ -169,7 +169,7 @@ RunState parse_state(const std::string & text, const std::string & path) {
 RunState read_state(const GgufReader & file) {
     const std::string counts   = file.get_str(keys::checkpoint_state);
     const std::string settings = file.get_str(keys::checkpoint_settings);
-    check_sum(file, sums_of(file), 0, sum_of_texts(counts, settings), "the state of the run");
+    check_sum(file, sums_of(file), 0, sum_of_texts(counts, settings), "run state");
     RunState state = parse_state(counts, file.path());
     state.settings = settings;
     return state;

@@ -26,7 +26,8 @@ KSchedule parse_k_schedule(const std::string & name) {
     if (name == "uniform-all") {
         return KSchedule::uniform_all;
     }
-    throw Error(ErrorKind::usage, "--k-schedule: " + in_quotes(name) + " is unknown", "staged, uniform or uniform-all");
+    throw Error(ErrorKind::usage, "--k-schedule: unknown value " + in_quotes(name),
+                "expected staged, uniform or uniform-all");
 }
 
 Curriculum Curriculum::with_random_k(int64_t n_updates, int depth, bool supervise_all) {

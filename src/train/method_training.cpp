@@ -99,8 +99,8 @@ const MethodTraining & method_training(const std::string & name) {
             return entry;
         }
     }
-    throw Error(ErrorKind::usage, "--method " + in_quotes(name) + ": not known",
-                "known are " + join(trainable_methods(), ", "));
+    throw Error(ErrorKind::usage, "--method: unknown method " + in_quotes(name),
+                "expected one of " + join(trainable_methods(), ", "));
 }
 
 } // namespace penelope

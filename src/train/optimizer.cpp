@@ -277,8 +277,8 @@ std::vector<float> Optimizer::read(int group, BufferKind part) const {
 
 void Optimizer::write(int group, BufferKind part, const std::vector<float> & values) {
     if (int64_t(values.size()) != n_flat(group)) {
-        throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint holds " +
-                                           std::to_string(values.size()) + " numbers, expected " +
+        throw Error(ErrorKind::format, "parameters " + group_name(group) + ": checkpoint has " +
+                                           std::to_string(values.size()) + " values, expected " +
                                            std::to_string(n_flat(group)));
     }
     const float * from = values.data();

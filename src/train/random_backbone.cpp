@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <sstream>
 
 namespace penelope {
 
@@ -53,7 +54,7 @@ class ShapeTable {
         }
         const auto value = node ? node->value_exact<int64_t>() : std::nullopt;
         if (!value || *value < low || *value > high) {
-            fail(key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+            fail(key, "an integer from " + std::to_string(low) + " to " + std::to_string(high));
         }
         return int(*value);
     }
@@ -80,7 +81,7 @@ class ShapeTable {
         const toml::node * node  = take(key);
         const auto         value = node ? node->value_exact<std::string>() : std::nullopt;
         if (!value || value->empty()) {
-            fail(key, "a text");
+            fail(key, "a string that is not empty");
         }
         return *value;
     }
@@ -88,14 +89,20 @@ class ShapeTable {
     void require_all_used() const {
         for (const auto & [key, node] : table_) {
             if (!used_.count(std::string(key.str()))) {
-                throw Error(ErrorKind::format, path_ + ": key " + in_quotes(key.str()) + " is not known",
-                            "known are " + join(std::vector<std::string>(used_.begin(), used_.end()), ", "));
+                throw Error(ErrorKind::format, path_ + ": unknown key " + in_quotes(key.str()),
+                            "known keys: " + join(std::vector<std::string>(used_.begin(), used_.end()), ", "));
             }
         }
     }
 
     [[noreturn]] void fail(const std::string & key, const std::string & expected) const {
-        throw Error(ErrorKind::format, path_ + ": " + key + " is missing or wrong, expected " + expected);
+        const toml::node * node = table_.get(key);
+        if (!node) {
+            throw Error(ErrorKind::format, path_ + ": missing key " + in_quotes(key) + ", expected " + expected);
+        }
+        std::ostringstream found;
+        node->visit([&](const auto & value) { found << value; });
+        throw Error(ErrorKind::format, path_ + ": " + key + " is " + found.str() + ", expected " + expected);
     }
 
   private:
@@ -129,7 +136,7 @@ RandomBackbone read_backbone_shape(const std::string & path) {
     shape.embedding_scale = table.number("embedding-scale", 1.0, 0.01, 100.0);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
-        table.fail("heads", "a number that cuts the width into even parts");
+        table.fail("heads", "a divisor of width with an even quotient (the head size)");
     }
     if (c.n_head % c.n_head_kv != 0) {
         table.fail("kv-heads", "a divisor of heads");

@@ -87,7 +87,7 @@ bool changes_scores(const SettingChange & change) {
 std::string change_text(const SettingChange & change, const TrainSettings & settings) {
     const std::string file = file_of(change.key, settings);
     if (!file.empty()) {
-        return file + " is not the file it was";
+        return file + " has changed (SHA-256 differs)";
     }
     const SettingRow * row  = row_of(change.key);
     const auto         text = [&](const OrderedJson & value) {

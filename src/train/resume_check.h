@@ -36,7 +36,7 @@ std::vector<SettingChange> changed_settings(const std::string & now, const std::
 bool may_change(const SettingChange & change);
 bool changes_scores(const SettingChange & change);
 
-// "--clip was 1.0, now 0.5"; "data/train.jsonl is not the file it was"
+// "--clip was 1.0, now 0.5"; "data/train.jsonl has changed (SHA-256 differs)"
 std::string change_text(const SettingChange & change, const TrainSettings & settings);
 
 // Throws Error(usage) with the text of every change: "cannot resume: --clip was 1.0, now 0.5".

@@ -45,7 +45,7 @@ void link_or_copy(const std::string & from, const std::string & to) {
     }
     fs::remove(temp_path, ignored); // rename leaves it when both were the same file already
     if (ec) {
-        throw Error(ErrorKind::io, from + ": cannot be kept as " + to + ": " + ec.message());
+        throw Error(ErrorKind::io, from + ": cannot link or copy to " + to + ": " + ec.message());
     }
 }
 
@@ -77,7 +77,7 @@ void move_file_to_backup(const fs::path & file) {
         fs::rename(file, folder / file.filename(), ec);
     }
     if (ec) {
-        throw Error(ErrorKind::io, file.string() + ": cannot be set aside for the new run: " + ec.message());
+        throw Error(ErrorKind::io, file.string() + ": cannot back up the old run: rename failed: " + ec.message());
     }
 }
 
@@ -143,11 +143,10 @@ bool RunFolder::has_checkpoint() const {
 
 void RunFolder::check(bool resume, bool replace) const {
     if (resume && !has_checkpoint()) {
-        throw Error(ErrorKind::not_found, path_ + ": holds no checkpoint to resume from",
-                    "leave --resume out to start the run");
+        throw Error(ErrorKind::not_found, path_ + ": no checkpoint found", "leave --resume out to start the run");
     }
     if (!resume && has_run() && !replace) {
-        throw Error(ErrorKind::io, path_ + ": holds a run already",
+        throw Error(ErrorKind::io, path_ + ": already contains a run",
                     "continue it with --resume, replace it with --force, or choose another --out");
     }
 }
@@ -176,11 +175,11 @@ std::unique_ptr<RunGuard> RunFolder::create(bool resume, bool replace) const {
     std::error_code ec;
     fs::create_directories(file("checkpoint"), ec);
     if (ec) {
-        throw Error(ErrorKind::io, path_ + ": cannot be made: " + ec.message());
+        throw Error(ErrorKind::io, path_ + ": cannot create directory: " + ec.message());
     }
     DirectoryLock lock(path_);
     if (!lock.lock_error().empty()) {
-        log_warning(path_ + ": cannot be locked: " + lock.lock_error() + "; let no other process write there");
+        log_warning(path_ + ": cannot lock: " + lock.lock_error() + "; make sure no other process writes here");
     }
     if (backup().has_backup()) {
         restore_or_discard_backup();
@@ -304,14 +303,14 @@ void RunFolder::append_metrics(const OrderedJson & line) const {
     out << dump_json(line) << "\n";
     out.flush();
     if (!out) {
-        throw Error(ErrorKind::io, metrics() + ": cannot be written", "is the disk full?");
+        throw Error(ErrorKind::io, metrics() + ": write failed: " + std::strerror(errno), "is the disk full?");
     }
 }
 
 void RunFolder::sync_metrics() const {
     const int code = sync_path(metrics());
     if (code != 0 && code != ENOENT) { // the first update makes it
-        throw Error(ErrorKind::io, metrics() + ": cannot be brought to the disk: " + std::strerror(code));
+        throw Error(ErrorKind::io, metrics() + ": fsync failed: " + std::strerror(code));
     }
 }
 
@@ -329,7 +328,7 @@ void RunFolder::cut_metrics(int64_t update, int64_t validated) const {
         }
     }
     if (!in.eof()) {
-        throw Error(ErrorKind::io, metrics() + ": cannot be read: " + std::strerror(errno),
+        throw Error(ErrorKind::io, metrics() + ": read failed: " + std::strerror(errno),
                     "make it readable, or move it away");
     }
     write_file(metrics(), kept, true);

@@ -119,8 +119,8 @@ void set_setting(const SettingRow & row, TrainSettings & settings, const std::st
         throw Error(ErrorKind::usage,
                     std::string("--") + row.name + ": '" + text + "' is not " +
                         (row.kind == SettingKind::text
-                             ? std::string("two numbers with '") + (is_range ? ':' : ',') + "' between them"
-                             : "such a value"),
+                             ? std::string("two numbers with '") + (is_range ? ':' : ',') + "' between"
+                             : "a valid value"),
                     expected_form(row));
     }
 }
@@ -144,18 +144,18 @@ namespace {
 
 const char * when_resumed(const SettingRow & row) {
     if (row.is_path) {
-        return "the path, not what is in the file";
+        return "the path, not the contents";
     }
     if (std::string(row.name) == "updates") {
-        return "to a larger number";
+        return "only to a larger number";
     }
     switch (row.use) {
         case SettingUse::weights: return "no";
-        case SettingUse::scores: return "yes, with a warning where scores are then of something else";
+        case SettingUse::scores: return "yes, with a warning if scores are no longer comparable";
         case SettingUse::files: return "yes";
         case SettingUse::none: break;
     }
-    return "as `--updates`, which it gives";
+    return "as `--updates`";
 }
 
 } // namespace

@@ -25,13 +25,13 @@ void require(bool ok, const std::string & what, const std::string & hint = "") {
 // config.toml, which the run is continued by, holds no other text.
 void require_utf8(const std::string & text, const std::string & flag, const std::string & what,
                   const std::string & hint) {
-    require(valid_utf8_prefix(text) == text.size(), flag + " " + in_quotes(text, 1024) + ": " + what + " is not UTF-8",
-            hint);
+    require(valid_utf8_prefix(text) == text.size(),
+            flag + " " + in_quotes(text, 1024) + ": " + what + "not valid UTF-8", hint);
 }
 
 void require_utf8_path(const std::string & path, const std::string & flag) {
     if (!path.empty()) {
-        require_utf8(absolute_path(path).string(), flag, "its path", "rename it, or give a link with another name");
+        require_utf8(absolute_path(path).string(), flag, "path is ", "rename it, or give a link with another name");
     }
 }
 
@@ -42,17 +42,18 @@ constexpr int    kTraceTokens  = 256; // and for one with visible steps
 
 void check(const TrainSettings & s) {
     require(s.latent_steps <= int(s.model.sidecar.k_max), "--latent-steps " + std::to_string(s.latent_steps) +
-                                                              ": is above --k-max " +
+                                                              " exceeds --k-max " +
                                                               std::to_string(s.model.sidecar.k_max));
-    require(s.shape_path.empty() || s.model.full, "--init-random: a new backbone has nothing to adapt", "add --full");
-    require(s.shape_path.empty() || s.model.init.empty(), "--init-random and --init: a new backbone fits no adapter");
+    require(s.shape_path.empty() || s.model.full,
+            "--init-random needs --full: a random backbone has no weights to adapt", "add --full");
+    require(s.shape_path.empty() || s.model.init.empty(), "--init-random and --init exclude each other");
     require_utf8_path(s.data, "--data");
     require_utf8_path(s.model.init, "--init");
     require_utf8_path(s.shape_path, "--init-random");
     require_utf8_path(s.shape_path.empty() ? s.model.base : "", "--model");
-    require_utf8(s.name, "--name", "it", "");
-    require_utf8(s.model.sidecar.prompt_template, "--prompt-template", "it", "");
-    require_utf8(s.model.sidecar.answer_prefix, "--answer-prefix", "it", "");
+    require_utf8(s.name, "--name", "", "");
+    require_utf8(s.model.sidecar.prompt_template, "--prompt-template", "", "");
+    require_utf8(s.model.sidecar.answer_prefix, "--answer-prefix", "", "");
 }
 
 std::string shown(uint32_t value) {
@@ -67,15 +68,18 @@ template <typename T> void resolve_value(T & value, const T * in_file, const T &
     if (value == T{}) {
         value = in_file ? *in_file : fallback;
     } else if (in_file && value != *in_file) {
-        throw Error(ErrorKind::usage,
-                    flag + " " + shown(value) + ": the file of --init was made with " + shown(*in_file));
+        throw Error(ErrorKind::usage, flag + " " + shown(value) + ": the --init file has " + shown(*in_file),
+                    "leave " + flag + " out, or train without --init");
     }
 }
 
 // The same for a value of the method's modules.
 void resolve_field(const MethodField & field, SidecarConfig & c, const SidecarConfig * in_file,
                    const SidecarConfig & defaults) {
-    const std::string flag = std::string("--") + field.flag;
+    const std::string flag  = std::string("--") + field.flag;
+    const auto        range = [&](const SidecarConfig & config) {
+        return std::to_string(config.*field.number) + ":" + std::to_string(config.*field.end);
+    };
     if (field.text) {
         resolve_value(c.*field.text, in_file ? &(in_file->*field.text) : nullptr, defaults.*field.text, flag);
     } else if (!field.end) {
@@ -85,7 +89,8 @@ void resolve_field(const MethodField & field, SidecarConfig & c, const SidecarCo
         c.*field.end    = (in_file ? *in_file : defaults).*field.end;
     } else {
         require(!in_file || (c.*field.number == in_file->*field.number && c.*field.end == in_file->*field.end),
-                flag + ": the file of --init was made with another");
+                flag + " " + range(c) + ": the --init file has " + range(in_file ? *in_file : defaults),
+                "leave " + flag + " out, or train without --init");
     }
 }
 
@@ -203,14 +208,13 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     if (!training.supports_step_loss || s.latent_steps == 0) {
         s.teacher_forcing = 0;
     }
-    require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs a loss on what the steps say",
-            "add --step-loss 0.5");
+    require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing needs --step-loss", "add --step-loss 0.5");
     if (s.step_loss == 0) {
         s.step_loss_anneal = 0;
     }
     require(s.step_loss == 0 || std::any_of(examples.begin(), examples.end(),
                                             [](const Example & example) { return !example.steps.empty(); }),
-            "--step-loss: no example has steps to ask for", "give the examples \"steps\", or leave the flag out");
+            "--step-loss: no example has steps", "add \"steps\" to the examples, or leave --step-loss out");
     resolve_sidecar(s, base, s.latent_steps, format_of(examples.front().kind));
     check(s);
     return choice;

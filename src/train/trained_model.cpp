@@ -89,12 +89,12 @@ void TrainedModel::load_init() {
     sidecar_.method = choice_.method;
     if (init_) {
         if (choice_.full && has_lora_pairs(*init_)) {
-            throw Error(ErrorKind::usage, "--init with --full: all weights are trained and no pair would be left",
-                        "fold the LoRA into the base with penelope export --as merged");
+            throw Error(ErrorKind::usage, "--init has LoRA pairs, which --full does not train",
+                        "merge them into the model first: penelope export --as merged");
         }
         if (!is_lora(*init_) && !is_sidecar(*init_)) {
             throw Error(ErrorKind::usage, choice_.init + ": is neither a LoRA nor a sidecar",
-                        "penelope info tells what a file is");
+                        "penelope info FILE shows what a file is");
         }
         if (is_sidecar(*init_)) {
             SidecarConfig from = read_sidecar_config(*init_);
@@ -146,8 +146,8 @@ void TrainedModel::make_groups() {
         }
         for (const GgufTensor & tensor : init_->tensors()) {
             if (!known.count(tensor.name)) {
-                throw Error(ErrorKind::format,
-                            choice_.init + ": tensor " + in_quotes(tensor.name) + " fits no projection of the base");
+                throw Error(ErrorKind::format, choice_.init + ": tensor " + in_quotes(tensor.name) +
+                                                   " matches no weight of the base model");
             }
         }
     }

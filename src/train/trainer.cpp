@@ -36,8 +36,8 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
               " texts: prompt and target of every example");
     if (settings_.batch_size < ranks.size()) {
         throw Error(ErrorKind::usage,
-                    "--batch-size " + std::to_string(settings_.batch_size) + ": leaves some of " +
-                        std::to_string(ranks.size()) + " ranks without an example",
+                    "--batch-size " + std::to_string(settings_.batch_size) + " is smaller than the number of ranks, " +
+                        std::to_string(ranks.size()),
                     "start fewer ranks, or raise --batch-size");
     }
     batch_sampler_ = std::make_unique<BatchSampler>(train_->size(), size_t(settings_.batch_size), settings_.model.seed);
@@ -74,13 +74,13 @@ void Trainer::check_lengths() {
         const TrainingData::Longest longest = data->longest(n_skip_steps);
         if (longest.n_rows > n_rows) {
             throw Error(ErrorKind::usage,
-                        "example " + in_quotes(data->example(longest.example).id) + ": " +
-                            std::to_string(longest.n_rows) + " tokens do not fit " + std::to_string(n_rows),
-                        "raise --max-length, or leave such examples out with --skip-long");
+                        "example " + in_quotes(data->example(longest.example).id) + " has " +
+                            std::to_string(longest.n_rows) + " tokens, the limit is " + std::to_string(n_rows),
+                        "raise --max-length, or drop longer examples with --skip-long");
         }
     }
     if (train_->size() == 0) {
-        throw Error(ErrorKind::usage, settings_.data + ": no example is left to train on");
+        throw Error(ErrorKind::usage, settings_.data + ": no training examples left after --skip-long");
     }
 }
 

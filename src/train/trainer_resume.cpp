@@ -96,8 +96,8 @@ RunState Trainer::load_last(const std::string & settings) {
             RunState state =
                 load_checkpoint(file, model_->optimizer(), CheckpointContents::weights_and_moments, accept);
             if (!damaged.empty()) {
-                log_warning(join(damaged, "; ") + "; going on from the checkpoint before it, " + file +
-                            ", after update " + std::to_string(state.update));
+                log_warning(join(damaged, "; ") + "; resuming from the previous checkpoint, " + file + ", update " +
+                            std::to_string(state.update));
                 folder_.restore_last(file);
             }
             return state;
@@ -118,7 +118,7 @@ void Trainer::check_same_settings() {
     on_all_ranks(ranks_, [&] {
         const std::vector<SettingChange> changes = changed_settings(all[size_t(ranks_.rank())], all.front());
         if (!changes.empty()) {
-            refuse_changes(changes, settings_, "other settings than those of rank 0",
+            refuse_changes(changes, settings_, "settings differ from those of rank 0",
                            "all ranks need the same flags, data and models");
         }
     });
@@ -140,15 +140,15 @@ void Trainer::resume() {
             json_find<int64_t>(parse_json(state_.settings, "settings"), kCurriculumUpdatesKey, "settings").value_or(0);
         build_curriculum();
         if (state_.progress.stage >= int64_t(curriculum_.stages().size())) {
-            throw Error(ErrorKind::format, folder_.last() + ": is from stage " +
-                                               std::to_string(state_.progress.stage + 1) + " of " +
+            throw Error(ErrorKind::format, folder_.last() + ": checkpoint is in stage " +
+                                               std::to_string(state_.progress.stage + 1) + ", the curriculum has " +
                                                std::to_string(curriculum_.stages().size()));
         }
         const size_t n_depths = sampler_ ? sampler_->depths().size() : 0;
         if (state_.depths.size() != n_depths) {
-            throw Error(ErrorKind::format, folder_.last() + ": knows examples of " +
-                                               std::to_string(state_.depths.size()) +
-                                               " different numbers of steps, the data has " + std::to_string(n_depths));
+            throw Error(ErrorKind::format, folder_.last() + ": checkpoint has " + std::to_string(state_.depths.size()) +
+                                               " depths (numbers of gold steps), the data has " +
+                                               std::to_string(n_depths));
         }
     });
 }
@@ -161,8 +161,8 @@ void Trainer::resume_from(const std::string & settings) {
     std::vector<std::string>         incomparable;
     for (const SettingChange & change : changes) {
         if (change.key == kRanksKey) {
-            log_warning("the run goes on with " + std::to_string(ranks_.size()) +
-                        " ranks; before it had another number, and sums are now rounded otherwise");
+            log_warning("resuming with " + std::to_string(ranks_.size()) + " ranks instead of " +
+                        dump_json(change.then) + ": results are not bit-identical");
         } else if (changes_scores(change)) {
             incomparable.push_back(change_text(change, settings_));
         }
@@ -174,13 +174,13 @@ void Trainer::resume_from(const std::string & settings) {
     const int64_t n_before = json_get<int64_t>(then, kUpdatesKey, where);
     if (settings_.n_updates < n_before) {
         throw Error(ErrorKind::usage,
-                    "--updates " + std::to_string(settings_.n_updates) + ": the run was made for " +
-                        std::to_string(n_before) + ", and --resume can only make it longer",
+                    "--updates " + std::to_string(settings_.n_updates) + " is less than the " +
+                        std::to_string(n_before) + " of the run; --resume cannot shorten it",
                     "start a new run with another --out");
     }
     if (state_.update > settings_.n_updates) {
-        throw Error(ErrorKind::format, where + ": is from update " + std::to_string(state_.update) + " of a run of " +
-                                           std::to_string(settings_.n_updates));
+        throw Error(ErrorKind::format, where + ": checkpoint is at update " + std::to_string(state_.update) +
+                                           ", the run has " + std::to_string(settings_.n_updates));
     }
     OrderedJson   now                = parse_ordered_json(settings, where);
     const int64_t curriculum_updates = json_find<int64_t>(then, kCurriculumUpdatesKey, where).value_or(n_before);
@@ -192,8 +192,8 @@ void Trainer::resume_from(const std::string & settings) {
     // For the next --resume, which may come without the flags of this one.
     folder_.update_config(settings_toml(settings_));
     if (settings_.n_updates > n_before) {
-        log_info("the run was made for " + std::to_string(n_before) + " updates and goes on to " +
-                 std::to_string(settings_.n_updates));
+        log_info("extending the run from " + std::to_string(n_before) + " to " + std::to_string(settings_.n_updates) +
+                 " updates");
     }
 }
 

@@ -15,14 +15,14 @@ TrainingData::TrainingData(std::vector<Example> examples, const Tokenizer & toke
     : examples_(std::move(examples)), tokenizer_(tokenizer), layout_(std::move(layout)),
       prompts_(tokenizer, layout_.prompt_template) {
     if (!tokenizer_.eos()) {
-        throw Error(ErrorKind::unsupported, "the base has no end token, and an answer could not end");
+        throw Error(ErrorKind::unsupported, "the model has no EOS token; training needs one to end answers");
     }
     end_ = *tokenizer_.eos();
     for (const Example & example : examples_) {
         const std::string text = prompts_.text(example) + target_text(example, 0, layout_.answer_prefix);
         if (tokenizer_.n_unencodable(text) > 0) {
             throw Error(ErrorKind::format,
-                        "example " + in_quotes(example.id) + ": its text holds bytes the vocabulary has no token for");
+                        "example " + in_quotes(example.id) + ": text has bytes that the tokenizer cannot encode");
         }
     }
     prompt_tokens_.reserve(examples_.size());
@@ -127,8 +127,9 @@ std::string find_split(const std::string & dir, const std::string & split) {
 std::string get_split(const std::string & dir, const std::string & split) {
     const std::string path = find_split(dir, split);
     if (path.empty()) {
-        throw Error(ErrorKind::not_found, dir + ": has no " + split + ".jsonl, .json or .csv",
-                    "penelope data split divides a file into such parts, penelope data makes some");
+        throw Error(ErrorKind::not_found,
+                    dir + ": not found: " + split + ".jsonl, " + split + ".json or " + split + ".csv",
+                    "make one with penelope data NAME or penelope data split");
     }
     return path;
 }

@@ -80,7 +80,7 @@ Context & Validator::context(const Method & method) {
 DecodeLoop Validator::answer_loop(Context & where) const {
     return DecodeLoop(
         where, model_.tokenizer(), model_.backbone().config.n_vocab,
-        []() { throw Error(ErrorKind::format, "validation: logits are not finite", "use smaller --lr"); }, stop_);
+        []() { throw Error(ErrorKind::format, "validation: logits are not finite", "lower --lr"); }, stop_);
 }
 
 std::vector<double> Validator::exact(const std::vector<int> & depths) {

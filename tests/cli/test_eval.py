@@ -161,19 +161,19 @@ class EvalTest(ModelTest):
         self.assertEqual(better["K"], [[1], [1]])
         self.assertIn("second (K=1) minus first (K=1)", self.ok("eval", "--compare", file, other, "-K", 1).stdout)
         # The K of the file was not scored: to compare at the best of the others would be to choose on these questions.
-        self.error(2, "which the model's file names, was not scored", "eval", "--compare", file, other)
+        self.error(2, "the default K=3 was not evaluated", "eval", "--compare", file, other)
 
         self.error(2, "two files", "eval", "--compare", file)
         self.error(2, "one K", "eval", "--compare", file, other, "-K", "0-2")
         self.error(2, "K=7", "eval", "--compare", file, other, "-K", 7)
         self.error(2, "unexpected argument", *self.evaluate(), other)
         other.write_text("".join(json.dumps(row) + "\n" for row in rows[3:]))
-        self.error(2, "not about the same", "eval", "--compare", file, other, "-K", 1)
+        self.error(2, "have different questions", "eval", "--compare", file, other, "-K", 1)
         other.write_text("".join(json.dumps(row | {"question": "Evaluate: [MIN 1 2]"}) + "\n" for row in rows))
-        self.error(2, "not about the same", "eval", "--compare", file, other, "-K", 1)
-        self.error(1, "is a folder", "eval", "--compare", file, self.work, "-K", 1)
+        self.error(2, "have different questions", "eval", "--compare", file, other, "-K", 1)
+        self.error(1, "is a directory", "eval", "--compare", file, self.work, "-K", 1)
         other.write_text(file.read_text() * 2)
-        self.error(1, "occurs twice", "eval", "--compare", file, other, "-K", 1)
+        self.error(1, "duplicate id", "eval", "--compare", file, other, "-K", 1)
         other.write_text("")
         self.error(1, "empty", "eval", "--compare", file, other, "-K", 1)
 
@@ -227,8 +227,8 @@ class EvalTest(ModelTest):
         twice = self.work / "twice.jsonl"
         twice.write_text('{"id": "a", "question": "Evaluate: [MAX 1 2]", "steps": [], "answer": "2"}\n{"id": "a", "question": "Evaluate: [MIN 1 2]", "steps": [], "answer": "1"}\n')
         base = ("eval", "-m", self.model.base, "--sidecar", self.model.sidecar)
-        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong, "--task", "listops"), "'two' is none that can be read as task listops"),
-                           (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "'a' occurs already"), (("--data", wrong, "--match", "number"), "'two' has no number in it")):
+        for args, said in ((("--data", empty), "empty"), (("--data", broken), "line 2"), (("--data", wrong, "--task", "listops"), "'two' is not a valid answer of task listops"),
+                           (("--data", self.work / "none.jsonl"), "none.jsonl"), (("--data", twice), "duplicate id 'a'"), (("--data", wrong, "--match", "number"), "'two' has no number")):
             self.error(1, said, *base, *args)
         for args, said in ((("-K", 9), "0 to 8"), (("-K", "5-9"), "0 to 8"), (("--cot", "--ignore-mismatch", "-K", 3), "takes no latent steps")):
             self.error(2, said, *base, "--data", self.data, *args)

@@ -242,7 +242,7 @@ class Faults(unittest.TestCase):
         resume = ("train", "--resume", "--out", out)
         done = [self.run_failing("read", n, *resume)[0] for n in range(1, self.count("read", lambda: None, resume) + 1)]
         self.assertEqual([one.returncode for one in done if one.returncode not in (0, 1)], [])
-        self.assertRegex("".join(one.stderr for one in done), r"warning: .*last\.gguf: cannot be read after 0 bytes: .*; going on from the checkpoint before it")
+        self.assertRegex("".join(one.stderr for one in done), r"warning: .*last\.gguf: read failed after 0 bytes: .*; resuming from the previous checkpoint")
 
     def test_a_failed_fsync_is_never_a_success(self):
         """Those of directories too, which bring the names of files to the disk."""

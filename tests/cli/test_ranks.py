@@ -143,7 +143,7 @@ class Ranks(unittest.TestCase):
         self.assertSameCourse("whole", "cut", 0)
         one = run("train", "--resume", "--out", self.root / "cut-alone", "-t", 1)
         self.assertEqual(one.returncode, 0, one.stderr)
-        self.assertIn("another number", one.stderr)
+        self.assertIn("ranks instead of", one.stderr)
         self.assertSameCourse("whole", "cut-alone", 1e-4)
 
     def test_bad_data_on_one_rank_ends_all_with_one_message(self):
@@ -167,7 +167,7 @@ class Ranks(unittest.TestCase):
             return errors_in(done.stderr)[0]
 
         self.assertRegex(start('{"question": "no answer"}'), r"rank 1: .*train\.jsonl")
-        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), r"other settings than those of rank 0: .*train\.jsonl is not the file it was")
+        self.assertRegex(start('{"id": "x", "question": "another", "steps": ["a"], "answer": "b"}'), r"settings differ from those of rank 0: .*train\.jsonl has changed")
 
     def test_ctrl_c_ends_all_ranks_and_the_run_goes_on_with_another_number(self):
         # Validations, so that a fast machine is not through before mpirun has passed the signal on.
@@ -189,8 +189,8 @@ class Ranks(unittest.TestCase):
 
     def test_what_all_ranks_get_wrong_is_said_once(self):
         for code, pattern, args in (
-            (2, "leaves some of 2 ranks without an example", self.method("none", "cot", "--batch-size", 1)),
-            (1, "holds a run already", self.method("base", "cot")),
+            (2, "--batch-size 1 is smaller than the number of ranks, 2", self.method("none", "cot", "--batch-size", 1)),
+            (1, "already contains a run", self.method("base", "cot")),
             (1, "missing.gguf", self.arguments("none", "-m", self.root / "missing.gguf", "--method", "cot")),
         ):
             done = run_ranks(2, *args)

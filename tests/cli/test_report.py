@@ -65,7 +65,7 @@ class ReportTest(ModelTest):
         self.error(2, "RUN|missing", "report", "-o", out)
         self.error(2, "--out", "report", good)
         self.error(1, "nowhere", "report", self.work / "nowhere", "-o", out)
-        self.error(1, "no update yet", "report", good, self.make_run("empty", ""), "-o", out)
+        self.error(1, "no update logged yet", "report", good, self.make_run("empty", ""), "-o", out)
         self.error(1, "line 2", "report", self.make_run("damaged", metrics(1).splitlines()[0] + "\n{oops\n" + metrics(1)), "-o", out)
         self.error(1, "metrics.jsonl", "report", self.model.path, "-o", out)
         other = self.work / "other.json"

@@ -76,10 +76,10 @@ class Guide(unittest.TestCase):
         self.assertTrue(plan["sample"]["target"].startswith(" house"))
 
     def test_what_is_wrong_is_named(self):
-        for name, text, said in (("x.jsonl", '{"question": "a", "answer": "b"}\n{"prompt": "a", "completion": "b"}\n', "line 2: is of the shape prompt, completion"),
+        for name, text, said in (("x.jsonl", '{"question": "a", "answer": "b"}\n{"prompt": "a", "completion": "b"}\n', "line 2: format prompt, completion"),
                                  ("x.jsonl", '{"messages": [{"role": "user", "content": "a"}]}\n', "at least a question and its answer"),
                                  ("x.jsonl", '{"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "a"}]}\n', "must be the assistant's"),
-                                 ("x.csv", 'question,answer\n"a,b\n', "a quote does not end"),
+                                 ("x.csv", 'question,answer\n"a,b\n', "unterminated quote"),
                                  ("x.csv", "question,answer\na,b,c\n", "line 2: has 3 cells"),
                                  ("x.csv", "question,answer\n", "no examples")):
             (self.work / name).write_text(text)

@@ -89,7 +89,7 @@ TEST_CASE("a repeated id is named with both places") {
     CHECK(report.json["status"] == "error");
     CHECK(report.json["kind"] == "format");
     CHECK(report.json["message"] == "audit: " + report.problem);
-    CHECK(report.problem == "repeated ids (1), first: 'a' in test.jsonl example 2 and train.jsonl example 1");
+    CHECK(report.problem == "duplicate ids (1), first: 'a' in test.jsonl example 2 and train.jsonl example 1");
     CHECK(report.json["repeated_ids"]["first"][0]["id"] == "a");
     CHECK(kind_of_failure([&] { require_clean(report); }) == "format");
 }
@@ -102,7 +102,7 @@ TEST_CASE("ids that the reader made up are not compared, and repeated questions 
               .ok);
     const AuditReport report = audit(
         { { "a/d.jsonl", parse_examples(line, "a/d.jsonl") }, { "b/d.jsonl", parse_examples(line, "b/d.jsonl") } });
-    CHECK(report.problem == "repeated questions (1), first: 'Why?' in b/d.jsonl example 1 and a/d.jsonl example 1");
+    CHECK(report.problem == "duplicate questions (1), first: 'Why?' in b/d.jsonl example 1 and a/d.jsonl example 1");
 }
 
 TEST_CASE("a repeated question is found in any spelling, within a file and across") {
@@ -120,7 +120,7 @@ TEST_CASE("answers the extractor can never produce are named") {
     const AuditReport report =
         audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX 1 3]", "twelve") } } });
     CHECK_FALSE(report.ok);
-    CHECK(report.problem == "answers the task's extractor cannot produce (1), first: 'twelve' in x.jsonl example 2");
+    CHECK(report.problem == "answers that cannot be parsed for this task (1), first: 'twelve' in x.jsonl example 2");
 }
 
 TEST_CASE("only the first repeats are spelled out, all are counted") {

@@ -159,9 +159,9 @@ TEST_CASE("missing, empty and wrong fields") {
 }
 
 TEST_CASE("duplicate ids") {
-    CHECK(complaint(good + "\n\n" + good) == "data.jsonl line 3: the id 'a' occurs already in data.jsonl line 1");
+    CHECK(complaint(good + "\n\n" + good) == "data.jsonl line 3: duplicate id 'a', first in data.jsonl line 1");
     CHECK(complaint("[" + good + "," + good + "]") ==
-          "data.jsonl item 2: the id 'a' occurs already in data.jsonl item 1");
+          "data.jsonl item 2: duplicate id 'a', first in data.jsonl item 1");
     CHECK(complaint(good + "\n" + good, IdCheck::none) == "");
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("damaged and empty metrics are errors that say where") {
         const std::string path = make_run(folder, "run", metrics);
         CHECK_THROWS_WITH_AS(read_run_log(path), doctest::Contains(said.c_str()), Error);
     };
-    refused("", "no update yet");
+    refused("", "no update logged yet");
     refused("\n", "line 1");
     refused(kUpdate + "\n{\"update\":\n" + kNext + "\n", "line 2");
     refused(kUpdate + "\n[1]\n", "line 2");

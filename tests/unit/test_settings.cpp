@@ -172,7 +172,7 @@ TEST_CASE("changes are told with both values") {
     const Error file = error_of([&] {
         refuse_changes({ { "base_sha256", "x", "y" } }, visible_steps(), "cannot resume", "hint");
     });
-    CHECK(file.message() == "cannot resume: /base.gguf is not the file it was");
+    CHECK(file.message() == "cannot resume: /base.gguf has changed (SHA-256 differs)");
 }
 
 TEST_CASE("a setting that only one of two runs has is a difference, but for stages of a run that was made longer") {

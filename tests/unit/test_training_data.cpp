@@ -84,5 +84,5 @@ TEST_CASE("a vocabulary that cannot end or spell an answer is refused") {
     CHECK(contains(error_of([&] {
                        TrainingData(kExamples, Tokenizer(endless), { "{question}", "### " });
                    }).message(),
-                   "end token"));
+                   "EOS token"));
 }
