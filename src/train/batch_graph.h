@@ -1,5 +1,5 @@
-// The graph of one minibatch: its loss and, when parameters are to be trained, their gradients, which it leaves in the
-// optimizer. A graph serves every minibatch of the same lengths and depth.
+// The training graph of one minibatch: forward pass, loss and, for trainable parameters, the backward pass, which writes
+// the gradients into the optimizer. A graph is reused for every minibatch with the same lengths and K.
 #pragma once
 
 #include "graph/ops_loss.h"
@@ -13,14 +13,14 @@
 namespace penelope {
 
 struct BatchLoss {
-    // Over the target tokens that count, over those the memory should say and over those teachers write; 0: there are none. Of a
-    // share of a minibatch, what it adds to the means of the whole.
+    // Mean cross-entropy of the supervised target tokens, the step targets and the teacher tokens; 0: there are none.
+    // For a shard of a minibatch: its contribution to the means of the whole.
     double             mean = 0, steps = 0, teacher = 0;
-    double             distance = 0; // of the student from its teacher, likewise
-    std::vector<float> tokens;       // of each target token, sequence after sequence
-    std::vector<float> step_targets; // of each row that could say a token: step after step, sequence after sequence
+    double             distance = 0; // CODI: distillation loss
+    std::vector<float> tokens;       // loss of each target token, sequence by sequence
+    std::vector<float> step_targets; // loss of each step target: by step, then sequence
 
-    // What gradients are of.
+    // The loss whose gradients are computed.
     double total(const Minibatch & batch) const {
         return mean + batch.step_loss_weight * steps + teacher + batch.distill_weight * distance;
     }
@@ -28,8 +28,8 @@ struct BatchLoss {
 
 class BatchGraph {
   public:
-    // trained: whose parameters get gradients; null for the loss alone. Everything outlives the graph.
-    // gather: among the ranks that share the minibatch; null when it is whole.
+    // trained: the parameters that get gradients; null: forward pass only. All arguments must outlive the graph.
+    // gather: all-gather among the ranks that share the minibatch; null: the minibatch is not sharded.
     BatchGraph(const Objective & objective, const Backbone & model, const Minibatch & like, const Backend & backend,
                const Optimizer * trained, const AllGatherFloats & gather = nullptr);
 
@@ -38,7 +38,7 @@ class BatchGraph {
 
     Graph & graph() { return graph_; }
 
-    // What a minibatch has in common with those that can use its graph.
+    // Cache key: minibatches with equal keys can use the same graph.
     static std::string key(const Minibatch & batch);
 
   private:
@@ -54,7 +54,7 @@ class BatchGraph {
     Node              distance_ = nullptr, distill_weight_ = nullptr; // [1]
 };
 
-// Graphs kept for reuse, the least recently used ones dropped, in memory as large as the largest of them.
+// LRU cache of graphs. They share one workspace, which is as large as the largest graph needs.
 class BatchGraphCache {
   public:
     BatchGraphCache(const Objective & objective, const Backbone & model, const Backend & backend,

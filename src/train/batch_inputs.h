@@ -1,6 +1,5 @@
-// Inputs of a step's graph whose contents follow from the lengths of its sequences and their padding: positions, masks, row numbers;
-// and those that follow from the examples themselves.
-// A graph's memory is shared with others, so they are filled before every computation.
+// Input tensors of a training graph: positions, masks and row indices, which follow from sequence lengths and padding,
+// and inputs computed from the examples. Graphs share their memory, so all inputs are set again before every run.
 #pragma once
 
 #include "model/row_inputs.h"
@@ -13,27 +12,28 @@
 
 namespace penelope {
 
-// What every rank says to all, in their order; called by all at the same place of the graph.
+// All-gather: returns the values of every rank in rank order. All ranks call it at the same point of the graph.
 using AllGatherFloats = std::function<std::vector<std::vector<float>>(const std::vector<float> & mine)>;
 
 class BatchInputs {
   public:
-    // gather: null when the minibatch is whole. is_padded: others will have rows in front where this one has none.
+    // gather: null when the minibatch is not sharded. is_padded: later minibatches may have left padding where this one
+    // has none.
     explicit BatchInputs(AllGatherFloats gather = nullptr, bool is_padded = false)
         : gather_(std::move(gather)), is_padded_(is_padded) {}
     const AllGatherFloats & gather() const { return gather_; }
 
-    // Rows at these places, keys and values being nodes of the graph.
+    // Inputs for rows at these positions; their K and V are nodes of this graph instead of a cache.
     RowInputs & rows(Graph & g, const std::string & name, std::vector<SeqRange> ranges);
     Node        index(Graph & g, const std::string & name, std::vector<int32_t> values);
     Node        matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1, std::vector<float> values);
-    // The same, made anew from every minibatch.
+    // The same, recomputed from every minibatch.
     Node index(Graph & g, const std::string & name, int64_t n,
                std::function<std::vector<int32_t>(const Minibatch &)> values);
     Node matrix(Graph & g, const std::string & name, int64_t ne0, int64_t ne1,
                 std::function<std::vector<float>(const Minibatch &)> values);
 
-    // Keys and values of the sequences, there until the graph is built, its backward included.
+    // K and V of the sequences; needed until the graph is built, backward pass included.
     SequenceNodes & kv() { return kv_; }
 
     void fill(Graph & g, const Minibatch & batch) const;

@@ -1,5 +1,5 @@
-// The order in which a run sees its examples: a fresh shuffle every epoch, minibatches cut from the endless row of epochs.
-// It follows from the seed alone, so a resumed run needs no more than the number of its update.
+// Order of the training examples: shuffled every epoch, then cut into minibatches across epoch boundaries. The order
+// depends on the seed alone, so a resumed run only needs the number of its update.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ class BatchSampler {
   public:
     BatchSampler(size_t n_examples, size_t batch_size, uint64_t seed);
 
-    // The examples of update 1, 2, ...
+    // Example indices of the minibatch of update 1, 2, ...
     std::vector<size_t> batch(int64_t update);
 
-    double epochs(int64_t update) const; // gone through after this update
+    double epochs(int64_t update) const; // completed after this update
 
   private:
     size_t at(uint64_t position);
 
     size_t              n_examples_, batch_size_;
     uint64_t            seed_;
-    uint64_t            epoch_ = ~uint64_t(0); // whose order is held
+    uint64_t            epoch_ = ~uint64_t(0); // whose order is in order_
     std::vector<size_t> order_;
 };
 

@@ -1,4 +1,4 @@
-// What a data file is and what a model would see of it, before anything is trained.
+// `penelope data check`: format, statistics and lengths of a data file, and the first example as the model would see it.
 #pragma once
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 
 namespace penelope {
 
-// base: a backbone, for lengths in tokens and its chat template; may be empty. task: its name; empty: by the questions.
+// base: backbone for token counts and the chat template; may be empty. task: name; empty: recognized by the questions.
 // The keys: file, format, examples, steps, questions, answers, most_frequent, task, task_reason, first {prompt,
 // target} and, with a base, tokens {mean, longest, longest_id, context, too_long}. Throws Error as read_examples and
 // choose_task do.

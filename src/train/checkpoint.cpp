@@ -95,7 +95,7 @@ const GgufTensor & sums_of(const GgufReader & file) {
     return *sums;
 }
 
-// Rows of the tensor of sums: the texts', then the buffers' in their order.
+// Rows of the checksum tensor: row 0 is the checksum of the JSON texts, then one row per buffer.
 void check_sum(const GgufReader & file, const GgufTensor & sums, size_t row, const std::string & found,
                const std::string & what) {
     if (std::memcmp(static_cast<const char *>(sums.data) + row * kSumLength, found.data(), kSumLength) != 0) {
@@ -127,7 +127,7 @@ std::vector<DepthRecord> parse_depths(const Json & counts, const std::string & p
     return depths;
 }
 
-// What the counts of any run obey; that they fit the settings is for the trainer to check.
+// Checks only what holds for every run; the trainer checks the state against the settings.
 RunState parse_state(const std::string & text, const std::string & path) {
     const Json counts = parse_json(text, path);
     if (!counts.is_object() || !counts.contains("best") || !counts["best"].is_object()) {
@@ -202,7 +202,7 @@ void save_checkpoint(const std::string & path, const RunState & state, const Opt
     for (const Buffer & buffer : buffers) {
         writer.add_tensor(buffer.name, GGML_TYPE_F32, { optimizer.n_flat(buffer.group) });
     }
-    // Last in the file: the sums are known when everything else has been written.
+    // Last in the file, because the checksums are known after the buffers were written.
     writer.add_tensor(kSumsTensor, GGML_TYPE_I8, { int64_t(kSumLength), int64_t(buffers.size() + 1) });
     writer.begin_data();
     std::string sums = sum_of_texts(counts, state.settings);
@@ -231,7 +231,7 @@ RunState load_checkpoint(const std::string & path, Optimizer & optimizer, Checkp
         const GgufTensor & tensor = *file.find_tensor(buffers[i].name);
         check_sum(file, sums, i + 1, sha256_hex(bytes_of(tensor.data, tensor.size)), "tensor " + tensor.name);
     }
-    // Nothing is taken over before everything has been checked.
+    // Write to the optimizer only after all checks.
     for (const Buffer & buffer : buffers) {
         optimizer.write(buffer.group, buffer.part, read_f32(file, *file.find_tensor(buffer.name)));
     }

@@ -1,6 +1,6 @@
-// Everything a run needs to go on exactly as if it had not stopped, in one GGUF file that appears whole or not at all: flat
-// weights and both moments of every group, a JSON object with the counts, and a checksum of each. What else a run draws on
-// (order of the examples, dropout) follows from its seed and the number of the update.
+// Checkpoint of a run: one GGUF file, written atomically, with the weights and both AdamW moments of every parameter
+// group, the run state as JSON, and SHA-256 checksums. Resuming from it is bit-identical: shuffling and dropout follow
+// from the seed and the number of the update.
 #pragma once
 
 #include "train/curriculum.h"
@@ -26,21 +26,21 @@ struct RunState {
     StageProgress progress;
     BestScore     best;
     double        seconds = 0; // spent training so far
-    std::string   settings;    // JSON; a run is only continued under the same
+    std::string   settings;    // JSON; resuming requires equal settings
 
-    std::vector<DepthRecord> depths; // of a run that steers itself; else empty
+    std::vector<DepthRecord> depths; // with --adaptive; else empty
 };
 
 enum class CheckpointContents { weights, weights_and_moments };
 
-// Replaces `path`. Throws Error(io) when the disk is full; the file that was there stays. before_replacing is called
-// when the new one is on the disk, whole.
+// Replaces `path` atomically. Throws Error(io) when the disk is full; the old file then stays. before_replacing is
+// called after the new file is complete and synced, before the rename.
 void save_checkpoint(
     const std::string & path, const RunState & state, const Optimizer & optimizer, CheckpointContents parts,
     const std::function<void()> & before_replacing = [] {});
 
-// Throws Error(format) naming the tensor or field that is missing, damaged or does not fit the optimizer, which then is as it
-// was. accept sees counts and settings before the rest is looked at, and throws when they are not of this run.
+// Throws Error(format) naming the tensor or field that is missing, damaged or has the wrong size; the optimizer is then
+// unchanged. accept() is called with the run state before tensors are read and throws if it belongs to another run.
 RunState load_checkpoint(
     const std::string & path, Optimizer & optimizer, CheckpointContents parts,
     const std::function<void(const RunState & state)> & accept = [](const RunState &) {});

@@ -22,7 +22,7 @@ class SingleProcess : public Collective {
     size_t                   bytes_sent() const override { return 0; }
 };
 
-// A message is one of these and what was made, or the error as JSON.
+// First byte of a message; then the result, or the error as JSON.
 constexpr char kDone = '+', kFailed = '-';
 
 std::string failed(ErrorKind kind, const std::string & message, const std::string & hint) {
@@ -33,7 +33,7 @@ bool is_cancelled(const std::string & message) {
     return parse_json(message.substr(1), "error of a rank").at("kind").get<int>() == int(ErrorKind::cancelled);
 }
 
-// The lowest rank that failed, before those that were cancelled; as many as there are ranks when none did.
+// The lowest failed rank; if none failed, the lowest cancelled one; else the number of ranks.
 size_t find_failed(const std::vector<std::string> & all) {
     size_t cancelled = all.size();
     for (size_t rank = 0; rank < all.size(); rank++) {
@@ -79,7 +79,7 @@ std::vector<std::string> all_gather_results(Collective & ranks, const std::funct
     std::exception_ptr own;
     const auto         keep = [&](ErrorKind kind, const std::string & message, const std::string & hint) {
         own = std::current_exception();
-        if (ranks.aborted()) { // all know already, by an exchange inside the work
+        if (ranks.aborted()) { // an exchange inside `work` has already told all ranks
             std::rethrow_exception(own);
         }
         mine = failed(kind, message, hint);

@@ -10,9 +10,9 @@ namespace penelope {
 
 namespace {
 
-constexpr double  kSmoothing     = 0.1; // share of the newest loss in the smoothed one
-constexpr int64_t kMinUpdates    = 20;  // updates of a stage, so that its loss is known
-constexpr int64_t kFinalFraction = 4;   // the last stage keeps one in so many updates
+constexpr double  kSmoothing     = 0.1; // exponential moving average: weight of the newest loss
+constexpr int64_t kMinUpdates    = 20;  // minimum length of a stage, so that its smoothed loss is reliable
+constexpr int64_t kFinalFraction = 4;   // the last stage keeps 1/4 of all updates
 
 } // namespace
 

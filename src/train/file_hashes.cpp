@@ -12,7 +12,7 @@ namespace penelope {
 
 namespace {
 
-// Differs between machines, and between two starts of one.
+// Differs between machines and between boots.
 std::string boot_id() {
     std::ifstream in("/proc/sys/kernel/random/boot_id");
     std::string   id;
@@ -20,7 +20,7 @@ std::string boot_id() {
     return id;
 }
 
-// Two ranks that find the same text here have the same file. rank: keeps apart what cannot be told.
+// Equal identities mean the same file. If a file cannot be identified, its identity is the rank.
 std::string identity_of(const std::string & path, int rank) {
     const std::string machine    = boot_id();
     struct stat       about      = {};

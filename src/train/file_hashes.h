@@ -1,5 +1,5 @@
-// Checksums of files that several ranks train on. Ranks may have files of their own, on other machines, or the same
-// ones: a file is hashed by one rank, and the others that have the very same one take its result.
+// SHA-256 of the input files when several ranks train. Ranks may share a file system or have their own copies: a shared
+// file is hashed by one rank only and the others take its result.
 #pragma once
 
 #include "train/collective.h"
@@ -10,8 +10,8 @@
 
 namespace penelope {
 
-// The SHA-256 of each path of this rank, "" for "". Called by all ranks with equally many paths. Throws Error on all of
-// them where one cannot read a file.
+// SHA-256 of each path of this rank; "" for an empty path. All ranks call it with equally many paths. If a rank cannot
+// read a file, all ranks throw.
 std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths,
                                     const std::function<std::string(const std::string & path)> & hash);
 std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths); // with sha256_file

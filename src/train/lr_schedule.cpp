@@ -14,7 +14,7 @@ double lr_factor(int64_t update, int64_t n_updates, int64_t n_warmup) {
 }
 
 int64_t warmup_updates(int64_t n_updates, double share) {
-    // A share like 0.05 is a little more than it says: without the slack 5 % of 100 would be six.
+    // 0.05 is slightly above 5 % in binary; without the tolerance 5 % of 100 would round up to 6.
     return std::min(n_updates, int64_t(std::ceil(double(n_updates) * share - 1e-9)));
 }
 

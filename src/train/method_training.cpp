@@ -10,9 +10,9 @@ namespace penelope {
 
 namespace {
 
-constexpr uint32_t kDefaultKMax = 8; // latent steps a file has room for
+constexpr uint32_t kDefaultKMax = 8; // default of --k-max
 
-// Visible chain of thought.
+// CoT fine-tuning.
 
 int no_latent_steps(const Task &) {
     return 0;
@@ -30,7 +30,7 @@ int six_steps(const Task &) {
     return 6;
 }
 
-// The upper 5 of 16 layers, in proportion, and module sizes in proportion to the width.
+// Default interval: the upper 5/16 of the layers. Module sizes are proportional to the model width.
 void penelope_shape(SidecarConfig & c, const ModelConfig & base, int depth) {
     const int r      = std::max(1, int(std::lround(base.n_layer * 5.0 / 16.0)));
     c.interval_start = uint32_t(base.n_layer - r);
@@ -76,7 +76,7 @@ const std::vector<MethodTraining> & table() {
     static const std::vector<MethodTraining> entries{
         { "cot", true, false, false, false, nullptr, no_latent_steps, no_shape, cot_objective },
         { "penelope", false, false, true, false, nullptr, six_steps, penelope_shape, penelope_objective, true },
-        // As in Coconut's paper: each stage is a new objective.
+        // As in the Coconut paper, the optimizer is reset at each stage.
         { "coconut", false, true, true, false, nullptr, coconut_latent_steps, coconut_shape, coconut_objective },
         { "codi", false, false, false, true, "The answer is: ", six_steps, codi_shape, codi_objective },
     };

@@ -1,5 +1,5 @@
-// How each method is trained, one entry per method a run can be asked for: its objective, the shape of its modules where
-// nobody says, and what the comparison of methods fixes for it. The trainer asks here and never by name.
+// Table of the trainable methods: objective, default shape of the modules, and the choices the paper's comparison fixes
+// for each. The trainer looks settings up here instead of comparing method names.
 #pragma once
 
 #include "arch/config.h"
@@ -16,32 +16,32 @@ namespace penelope {
 
 struct MethodTraining {
     const char * name;
-    // The stage the latent methods start from: counted in epochs, at its own rate, with room for a trace in the answer.
+    // CoT fine-tuning, which the latent methods start from: length in epochs, its own learning rate, longer answers.
     bool is_cot_stage;
-    // Each stage of the curriculum starts averaging anew.
+    // AdamW moments are reset at the start of each stage.
     bool resets_optimizer;
-    // Targets lose their steps stage by stage; else there is one stage, at the last depth.
+    // Steps are removed from the target stage by stage; else there is one stage at the full K.
     bool has_curriculum;
-    // Learns beside a teacher that writes the steps.
+    // Distillation from a teacher that writes the steps.
     bool has_teacher;
-    // What answers begin with; null: as the task says.
+    // Answer prefix; null: that of the task.
     const char * answer_prefix;
 
-    // Depth of the last stage unless one is given.
+    // Default K of the last stage.
     int (*default_latent_steps)(const Task & task);
-    // Fills the fields of its format with what they are where neither flags nor a file say; `depth` is that of the run.
+    // Sets the default shape of the modules, used where neither a flag nor the --init file gives one; `depth` is K.
     void (*default_shape)(SidecarConfig & config, const ModelConfig & base, int depth);
     std::unique_ptr<Objective> (*objective)(const SidecarConfig & config, const ModuleNodes & nodes);
 
-    // Its objective gives the states of the latent steps too, for a loss on each.
+    // The objective also returns the states of the latent steps, for the step loss.
     bool supports_step_loss = false;
 
-    // What its file holds beside LoRA pairs; null: nothing, the file is a plain LoRA or backbone.
+    // Sidecar format of the method; null: the result is a plain LoRA or backbone.
     const MethodFormat * format() const { return find_method_format(name); }
 };
 
 std::vector<std::string> trainable_methods();
-// Throws Error(usage) naming the known ones.
+// Throws Error(usage) listing the known methods.
 const MethodTraining & method_training(const std::string & name);
 
 } // namespace penelope

@@ -1,4 +1,4 @@
-// What one update learns from: examples as tokens and the depth they are answered at.
+// One minibatch: tokenized examples with their loss masks and padding, and the number of latent steps K.
 #pragma once
 
 #include <algorithm>
@@ -9,39 +9,39 @@ namespace penelope {
 
 struct TokenizedExample {
     std::vector<int32_t> prompt; // at least one token
-    std::vector<int32_t> target; // at least one token; the end token is its last
+    std::vector<int32_t> target; // at least one token; the last is EOS
 
-    // What the memory should say after step t, thoughts[t - 1][i] being the token of its row i; empty: nothing is asked of it.
+    // Step loss: step_targets[t - 1][i] is the token that memory row i has to predict after step t; empty: no target.
     std::vector<std::vector<int32_t>> step_targets  = {};
-    bool                              is_supervised = true; // whether the target counts
-    // Teacher forcing: the memory that enters steps 2 .. n_forced + 1 is a gold one, which holds what the step before should have said.
+    bool                              is_supervised = true; // false: the target is masked out of the loss
+    // Teacher forcing: the memory that enters steps 2 .. n_forced + 1 is a gold memory with the target of the step before.
     int n_forced = 0;
 
-    // Padding, see train/length_buckets.h: tokens at the front of the prompt and at the end of the target that are nobody's.
+    // Padding tokens at the start of the prompt and at the end of the target, see train/length_buckets.h.
     int n_left_pad = 0, n_right_pad = 0;
 
-    size_t n_target() const { return target.size() - size_t(n_right_pad); } // that are its own
+    size_t n_target() const { return target.size() - size_t(n_right_pad); } // without padding
 
-    // For a method that has a teacher: the steps it writes before the same target, and the token of the target after which the
-    // answer proper begins (-1: it begins at once).
+    // CODI: the steps that the teacher writes before the target, and the index of the target token before the first answer
+    // token (-1: the target starts with the answer).
     std::vector<int32_t> trace            = {};
     int                  distill_position = -1;
 };
 
 struct Minibatch {
     std::vector<TokenizedExample> examples;
-    int                           n_steps = 0; // K, the same for all
-    int    n_step_target_rows             = 0; // memory rows that have a token to say; 0: no step is supervised
-    double step_loss_weight               = 0; // of the mean over thoughts beside the mean over targets
-    // Targets and thoughts the losses are the means over, when these are a share of them.
+    int                           n_steps            = 0; // K, the same for all
+    int                           n_step_target_rows = 0; // memory rows with step targets; 0: no step loss
+    double                        step_loss_weight   = 0; // weight of the mean step loss
+    // For a shard: number of supervised target tokens and step targets of the whole minibatch. 0: not a shard.
     int target_normalizer      = 0;
     int step_target_normalizer = 0;
 
-    bool                  has_teacher        = false;
-    double                distill_weight     = 0; // of the student's distance from the teacher
-    int                   teacher_normalizer = 0; // as above, of the tokens teachers write
-    double                fraction = 1;   // of all examples, when these are a part of them: what its distance counts
-    std::vector<uint32_t> global_indices; // of the examples among all, when these are a part of them
+    bool   has_teacher        = false;
+    double distill_weight     = 0; // weight of the distillation loss
+    int    teacher_normalizer = 0; // as above, for teacher tokens
+    double fraction           = 1; // for a shard: its fraction of the examples, the weight of its distillation loss
+    std::vector<uint32_t> global_indices; // for a shard: indices of its examples in the whole minibatch
 
     int  n_examples() const { return int(examples.size()); }
     bool is_padded = false;
@@ -53,7 +53,7 @@ struct Minibatch {
         }
         return int(n);
     }
-    // Tokens the teachers write.
+    // Tokens the teachers predict.
     int n_teacher_tokens() const {
         size_t n = 0;
         for (const TokenizedExample & example : examples) {
@@ -62,17 +62,17 @@ struct Minibatch {
         return int(n);
     }
     int n_labels() const { return n_targets() + n_step_targets() + n_teacher_tokens(); }
-    // Rows of all steps that could say a token: step after step, sequence after sequence.
+    // Memory rows with a possible step target, over all steps and sequences.
     int n_step_targets() const { return n_steps * n_examples() * n_step_target_rows; }
 
-    int n_forced() const; // steps whose memory some example has replaced
+    int n_forced() const; // steps at which some example uses a gold memory
 
-    std::vector<int> left_padding() const; // rows in front of each example that are nobody's
+    std::vector<int> left_padding() const; // of each example
 
-    int n_supervised_targets() const;      // targets that count
-    int n_supervised_step_targets() const; // thoughts with a token
+    int n_supervised_targets() const;      // tokens in the loss
+    int n_supervised_step_targets() const; // tokens in the step loss
 
-    // What one target that counts and one token of a thought add to their means.
+    // Loss weight of one supervised token of each kind: 1 / number of such tokens.
     double target_weight() const {
         return 1.0 / std::max(1, target_normalizer > 0 ? target_normalizer : n_supervised_targets());
     }

@@ -2,7 +2,7 @@
 
 namespace penelope {
 
-// All prompts, then all targets without their last token, which predicts nothing.
+// All prompts, then all targets without their last token, which has no next token to predict.
 std::vector<int32_t> Objective::input_tokens(const Minibatch & batch) const {
     std::vector<int32_t> ids;
     for (const TokenizedExample & example : batch.examples) {

@@ -1,5 +1,5 @@
-// What a method learns: how the sequences of a minibatch become the hidden states that have to predict the target tokens.
-// One implementation per method; the trainer never asks which one it has.
+// Training objective of a method: builds the graph from the tokens of a minibatch to the hidden states that predict the
+// target tokens. One class per method; the trainer only uses this interface.
 #pragma once
 
 #include "latent/modules.h"
@@ -13,8 +13,8 @@
 namespace penelope {
 
 struct BuiltObjective {
-    Node rows;               // residual stream after the last layer, [n_embd, n_labels]
-    Node distance = nullptr; // [1], of a student from its teacher
+    Node rows;               // hidden states after the last layer, [n_embd, n_labels]
+    Node distance = nullptr; // CODI: [1], distillation loss
 };
 
 class Objective {
@@ -23,23 +23,23 @@ class Objective {
 
     virtual std::string name() const = 0;
 
-    // The tokens whose embeddings build() gets, in its order.
+    // Token ids whose embeddings are passed to build(), in this order.
     virtual std::vector<int32_t> input_tokens(const Minibatch & batch) const;
 
-    // All sequences of the minibatch, side by side. tokens: [n_embd, n] embedded input_tokens(). Gives the rows that
-    // predict the targets, sequence after sequence, then the states of the latent steps that say thoughts, then the rows that
-    // predict what teachers write. Only the lengths in `batch` and its depth are looked at.
+    // tokens: [n_embd, n], the embeddings of input_tokens(). Returns the rows that predict the target tokens, sequence by
+    // sequence, then the states of the latent steps with step targets, then the rows that predict the teacher tokens.
+    // Uses only the lengths and K of `batch`, because the graph is reused.
     virtual BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                  BatchInputs & inputs) const = 0;
 
-    // Sequential layer applications of a minibatch, for the time it takes.
+    // Number of sequential layer applications, for time estimates.
     virtual int n_layer_applications(const Backbone & model, int n_steps) const = 0;
 
-    // Rows between prompt and target.
+    // Number of rows between prompt and target.
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 };
 
-// Visible chain of thought: the target follows the prompt, and every target token is predicted from what stands before it.
+// CoT fine-tuning: next-token prediction of the target after the prompt.
 class CotObjective : public Objective {
   public:
     std::string          name() const override { return "cot"; }
@@ -49,7 +49,7 @@ class CotObjective : public Objective {
     int                  n_layer_applications(const Backbone & model, int n_steps) const override;
 };
 
-// The latent trajectory, then the target from the last readout row on.
+// K latent steps; then the last readout row predicts the first target token.
 class PenelopeObjective : public Objective {
   public:
     PenelopeObjective(const PenelopeModules & modules, const LatentShape & shape) : modules_(modules), shape_(shape) {}
@@ -65,7 +65,7 @@ class PenelopeObjective : public Objective {
     LatentShape     shape_;
 };
 
-// A start row, K thoughts, an end row, then the target from the end row on.
+// A start row, K thoughts and an end row, which predicts the first target token.
 class CoconutObjective : public Objective {
   public:
     explicit CoconutObjective(const ThoughtModules & modules) : modules_(modules) {}
@@ -80,8 +80,9 @@ class CoconutObjective : public Objective {
     ThoughtModules modules_;
 };
 
-// Student and teacher in one: the student answers after thoughts as in Coconut, the teacher after the visible steps, and the
-// student's states are drawn to the teacher's. Without a teacher in the minibatch only the student's answers are looked at.
+// Self-distillation: the student answers after thoughts as in Coconut, the teacher after the visible steps, and a
+// distillation loss pulls the student's states towards the teacher's. Without a teacher in the minibatch (validation)
+// only the student runs.
 class CodiObjective : public Objective {
   public:
     explicit CodiObjective(const ThoughtModules & modules) : modules_(modules) {}

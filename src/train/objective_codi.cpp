@@ -1,6 +1,6 @@
-// One set of weights as student and teacher. The student thinks as in thought_rows.h; teacher b, on a sequence of its own: prompt,
-// trace, answer. Both predict their tokens, and at the row that predicts the first token of the answer proper the student's
-// states after every layer are drawn to the teacher's.
+// CODI: the same weights as student and teacher. The student is a sequence as in thought_rows.h. The teacher is a second
+// sequence: prompt, trace, target. Both predict their tokens. At the row that predicts the first answer token, the
+// distillation loss compares the states of student and teacher after every layer.
 #include "graph/ops_distill.h"
 #include "train/objective.h"
 #include "train/thought_rows.h"
@@ -9,14 +9,14 @@ namespace penelope {
 
 namespace {
 
-// Rows of all sequences through all layers, and the states at one row of each along the way.
+// A forward pass that also returns the hidden states at one row (the tap) of each sequence after every layer.
 struct TappedPass {
     Node              predicting; // [d, n_targets] after the last layer
     std::vector<Node> taps;       // [d, n] after every layer, the last one after the final norm
 };
 
-// rows: all of them; kept: those that predict, null: all; tap: the tapped row of each sequence among all rows, output_tap: among
-// the kept.
+// output_rows: the rows that predict, null: all. tap: index of the tapped row of each sequence among all rows; output_tap:
+// among the output rows.
 TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const RowLayout & rows,
                        const OutputRows * output_rows, Node tap, Node output_tap, SequenceState & kv) {
     const int  n_layer = model.config.n_layer;
@@ -30,8 +30,8 @@ TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const RowLayou
     return pass;
 }
 
-// The standard deviation of the teacher's states in every layer, over the whole minibatch: ranks that have a part of it each
-// agree on it before any distance is taken.
+// Standard deviation of the teacher's states in every layer over the whole minibatch. Ranks that have a shard each
+// all-gather their moments in a host callback before the distillation loss is computed.
 std::vector<Node> teacher_stddevs(Graph & g, const std::vector<Node> & taps, BatchInputs & inputs) {
     std::vector<Node> stddevs;
     if (!inputs.gather()) {
@@ -126,7 +126,7 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
                     inputs.index(g, "teacher.kept.tap", teacher_output_tap), inputs.kv());
 
     const std::vector<Node> stddevs = teacher_stddevs(g, taught.taps, inputs);
-    // The embeddings at the tap are those of the same token: a distance of zero that counts in the mean.
+    // The reference also counts the embedding layer. Both embeddings at the tap are of the same token, so its loss is 0.
     Node distance = nullptr;
     for (size_t i = 0; i < taught.taps.size(); i++) {
         Node one = distillation(g, learned.taps[i], taught.taps[i], stddevs[i]);

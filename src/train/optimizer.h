@@ -1,10 +1,10 @@
-// AdamW over groups of parameters, on the device. Every group is one flat F32 buffer of weights, one of gradients and two of
-// moments; the parameters that builders use are tensors inside the flat weights. So a group is stepped by one operation, its
-// norm is one, and a checkpoint is three buffers and a count. A group larger than the device lets a buffer be is cut into
-// several, between two parameters.
+// AdamW over parameter groups, on the device. A group has one flat F32 buffer each for weights, gradients and the two
+// moments; parameters are views into the flat weights. A group is therefore updated by one operation, and a checkpoint
+// is three buffers per group and a step count. A group larger than the device's maximum buffer size is split between two
+// parameters.
 //
-// A step: the graph that collect() was called on is computed, then step() reads the global norm and, when it is finite, clips
-// and updates. When it is not, nothing has changed.
+// An update: compute the graph that collect() was called on, then call step(). step() computes the global gradient norm;
+// if it is finite, it clips and updates, else nothing changes.
 #pragma once
 
 #include "graph/tape.h"
@@ -23,7 +23,7 @@ struct ParameterGroup {
         std::vector<int64_t> ne; // ggml order
     };
     std::string            name;               // for messages and checkpoints
-    double                 weight_decay = 0.0; // decoupled: a step takes rate * decay * weight away
+    double                 weight_decay = 0.0; // decoupled: an update subtracts lr * decay * weight
     std::vector<Parameter> parameters;
 };
 
@@ -34,20 +34,20 @@ struct AdamWConfig {
 };
 
 struct UpdateResult {
-    double grad_norm; // of all gradients together, before clipping
+    double grad_norm; // global norm before clipping
     bool   applied;   // false: the norm is not finite and weights, moments and count are untouched
 };
 
-// How much goes into one buffer and into one operation.
+// Limits of one buffer and of one operation.
 struct OptimizerLimits {
     size_t buffer = 0; // bytes; 0: what the device allows
-    // Rows of 1024 numbers: CUDA takes 65535 products at once, and every Vulkan device 128 MiB of a buffer.
+    // Rows of 1024 values per operation: CUDA allows 65535 rows, every Vulkan device at least 128 MiB.
     int64_t rows = 32768;
 };
 
 class Optimizer {
   public:
-    // All weights, gradients and moments start as zero. Throws Error(memory) with both sizes.
+    // Weights, gradients and moments start at 0. Throws Error(memory) with the size needed and the size free.
     Optimizer(const Backend & backend, const std::vector<ParameterGroup> & groups, const AdamWConfig & config = {},
               const OptimizerLimits & limits = {});
 
@@ -59,34 +59,34 @@ class Optimizer {
     int64_t            n_parameters() const;
     int                n_tensors() const { return int(slots_.size()); }
 
-    // Watches every parameter.
+    // Marks every parameter as requiring a gradient.
     void watch(Tape & tape) const;
-    // After backward(): lets the graph leave the gradient of every parameter here, zero where none arrived.
+    // After backward(): makes the graph copy the gradient of every parameter into the optimizer, 0 where there is none.
     void collect(Graph & graph, const Tape & tape) const;
 
-    // One update. rates: one per group. clip: largest norm, 0 for none. gradient_scale: what the loss was multiplied with; the
-    // norm and the update are those of the loss itself.
+    // One update. lrs: one learning rate per group. clip: maximum global norm, 0: off. gradient_scale: the loss scale;
+    // norm and update are unscaled.
     UpdateResult step(const std::vector<double> & lrs, double clip, double gradient_scale = 1.0);
 
-    // Everything a run needs to go on as if it had not stopped, one flat buffer per group in the order given.
+    // State for checkpoints: flat buffers per group.
     enum class BufferKind { weights, gradients, first_moments, second_moments };
     int                 n_groups() const { return int(groups_.size()); }
     const std::string & group_name(int group) const { return groups_[size_t(group)].name; }
-    int64_t             n_flat(int group) const; // numbers in a buffer
+    int64_t             n_flat(int group) const; // number of values in a buffer
     std::vector<float>  read(int group, BufferKind part) const;
     void write(int group, BufferKind part, const std::vector<float> & values); // Error(format) when the size differs
-    // Lets `modify` work on the numbers of a buffer, in place where the device's memory is the host's.
+    // Calls `modify` on the values of a buffer, in place if the buffer is in host memory.
     void    modify(int group, BufferKind part, const std::function<void(float * values, size_t n)> & modify);
     int64_t step_count() const { return step_count_; }
     void    set_step_count(int64_t n) { step_count_ = n; }
 
-    // Starts averaging anew: moments and count become zero.
+    // Resets moments and step count to 0.
     void reset_moments();
 
     size_t n_bytes() const; // on the device
 
   private:
-    // A stretch of a group that lies in buffers of its own.
+    // A part of a group with buffers of its own.
     struct Chunk {
         int64_t n_rows;                   // of the flat buffers
         Node    weights, gradients, m, v; // [kRow, n_rows]
@@ -95,7 +95,7 @@ class Optimizer {
         std::string        name;
         double             weight_decay;
         std::vector<Chunk> chunks;
-        Node               settings; // the seven numbers of the update
+        Node               settings; // the seven parameters of ggml_opt_step_adamw
         Node               squares;  // [1], sum of squares of the gradients
     };
     struct Slot {
@@ -118,9 +118,9 @@ class Optimizer {
     std::vector<Group>                      groups_;
     std::vector<Slot>                       slots_; // in the order given
     std::unordered_map<std::string, size_t> by_name_;
-    Node                   factor_ = nullptr; // [kRow], all the same: what gradients are multiplied with
-    Graph                  norm_graph_;
-    std::unique_ptr<Graph> update_, scaled_update_; // made when first needed
+    Node                                    factor_ = nullptr; // [kRow], the factor of the gradients, repeated
+    Graph                                   norm_graph_;
+    std::unique_ptr<Graph>                  update_, scaled_update_; // made when first needed
 };
 
 } // namespace penelope

@@ -22,12 +22,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char * kFinalKey      = "k_default";  // of the line a finished run ends with
-constexpr const char * kValidationKey = "valid_loss"; // of the lines of validations
-constexpr const char * kTempSuffix    = ".new";       // ends what is about to get its name
+constexpr const char * kFinalKey      = "k_default";  // key of the last line of a finished run
+constexpr const char * kValidationKey = "valid_loss"; // key of validation lines
+constexpr const char * kTempSuffix    = ".new";       // of temporary files before the rename
 
-// A second name for a file, in place of what has that name: at no moment is either name without a whole file. A
-// symbolic link stands for the file it leads to.
+// Hard link or copy that atomically replaces `to`: both names have a complete file at every moment. Symbolic links are
+// followed.
 void link_or_copy(const std::string & from, const std::string & to) {
     const std::string temp_path = to + kTempSuffix;
     std::error_code   ec, ignored;
@@ -184,10 +184,10 @@ std::unique_ptr<RunGuard> RunFolder::create(bool resume, bool replace) const {
     if (backup().has_backup()) {
         restore_or_discard_backup();
     }
-    check(resume, replace); // a run may have begun and ended since the caller looked
+    check(resume, replace); // again under the lock: another run may have come and gone since
     auto hold = std::make_unique<RunGuard>(*this, std::move(lock), !resume);
     if (!resume && has_run()) {
-        // Only what a run writes; whatever else lies in the folder is not ours.
+        // Only files that a run writes; other files in the folder belong to the user.
         std::vector<std::string> files{ config(), metrics(), build(), model(), base(), backbone(), previous(), best() };
         for (const auto & [update, path] : numbered()) {
             files.push_back(path);
@@ -199,7 +199,7 @@ std::unique_ptr<RunGuard> RunFolder::create(bool resume, bool replace) const {
     return hold;
 }
 
-// What killed processes left half written.
+// Removes temporary files of killed processes.
 void RunFolder::remove_unfinished() const {
     remove_stale_files(path_);
     remove_stale_files(file("checkpoint"));
@@ -215,8 +215,7 @@ void RunFolder::remove_unfinished() const {
     }
 }
 
-// A checkpoint that was put in its place as a symbolic link becomes a file: what the link leads to would be written
-// over.
+// Replaces checkpoints that are symbolic links by files, so that saving does not overwrite the target of the link.
 void RunFolder::resolve_links() const {
     for (const std::string & checkpoint : { last(), previous(), best() }) {
         if (fs::is_symlink(checkpoint) && fs::exists(checkpoint)) {
@@ -275,7 +274,7 @@ void RunFolder::save_numbered(int64_t update, int64_t n) const {
         return;
     }
     link_or_copy(last(), at(update));
-    // A run that was taken back writes the later ones anew.
+    // A run that went back to an older checkpoint overwrites the later ones, so they do not count.
     int64_t n_seen = 0;
     for (const auto & [number, path] : numbered()) {
         n_seen += number <= update;

@@ -1,6 +1,6 @@
-// The folder of a run: config.toml as resolved, metrics.jsonl, build.json, checkpoint/last.gguf, the one before it as
-// checkpoint/previous.gguf, and checkpoint/best.gguf; model.gguf, base.gguf when the run starts from a backbone of its own, backbone.gguf when it trains all weights under a
-// sidecar.
+// The folder of a run: config.toml (all settings), metrics.jsonl, build.json, model.gguf, and in checkpoint/ last.gguf,
+// previous.gguf and best.gguf. Also base.gguf if the run starts from a random backbone, and backbone.gguf if it trains all
+// weights of a latent method.
 #pragma once
 
 #include "base/directory_lock.h"
@@ -19,14 +19,14 @@ namespace penelope {
 // newest checkpoint is moved first and restored last: while it is missing, the backup is the run of the folder.
 class RunBackup {
   public:
-    // folders: where its files lie. newest: its newest checkpoint.
+    // folders: directories with files of the run. newest: its newest checkpoint.
     RunBackup(std::vector<std::string> folders, std::string newest)
         : folders_(std::move(folders)), newest_(std::move(newest)) {}
 
     bool has_backup() const;
     // Throws Error(io).
     void move_to_backup(const std::vector<std::string> & files) const;
-    // As far as the file system lets us; what stays aside is tried again the next time.
+    // Best effort; files that could not be moved back are tried again next time.
     void restore() const noexcept;
     void remove() const noexcept;
 
@@ -41,18 +41,17 @@ class RunFolder {
   public:
     explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-    // Throws Error for a folder that holds a run already, unless it is to be resumed or replaced, and for one without a run to
-    // resume.
+    // Throws Error if the folder has a run that is neither resumed nor replaced, or no run to resume.
     void check(bool resume, bool replace) const;
-    // Makes the folder, without the files of a run that is not resumed, and without what killed runs left half written.
-    // Throws Error when somebody else is at work there, and what check() does.
+    // Creates and locks the folder, backs up a run that is replaced, and removes temporary files of killed runs. Throws
+    // Error if another process has the lock, and as check() does.
     [[nodiscard]] std::unique_ptr<RunGuard> create(bool resume, bool replace) const;
-    // Puts back the run that a new one was to replace when it was killed before its first checkpoint.
+    // Restores the backup if the run that was to replace it was killed before its first checkpoint.
     void recover() const;
-    // The new run has its first checkpoint.
+    // Called after the first checkpoint of the new run.
     void discard_backup() const noexcept { backup().remove(); }
 
-    // The last part of its path, however that is spelled.
+    // Last component of the absolute path.
     std::string name() const;
 
     std::string config() const { return file("config.toml"); }
@@ -67,43 +66,43 @@ class RunFolder {
     std::string at(int64_t update) const { return file("checkpoint/update-" + std::to_string(update) + ".gguf"); }
     bool        has(const std::string & file_path) const;
 
-    // last(), previous() and those kept under their numbers, as far as they are there, the newest first; last() always.
+    // last(), previous() if it exists, and the numbered checkpoints, newest first.
     std::vector<std::string> checkpoints() const;
 
-    // Before last() is replaced: what it holds becomes previous().
+    // Called before last() is replaced: links it as previous().
     void save_previous() const;
-    // After it was written: it stays as at(update), and of these the newest n.
+    // Called after last() was written: links it as at(update) and keeps the newest n of these.
     void save_numbered(int64_t update, int64_t n) const;
-    // last() is damaged: this checkpoint takes its place.
+    // Replaces a damaged last() by this checkpoint.
     void restore_last(const std::string & checkpoint) const;
 
-    // Writes config() anew unless it says this already.
+    // Writes config() if its contents differ.
     void update_config(const std::string & toml) const;
 
     void append_metrics(const OrderedJson & line) const;
-    // What was appended is on the disk.
+    // fsync of metrics().
     void sync_metrics() const;
-    // Drops what a run that was cut off wrote after this update, and scores of later validations than that of update
-    // `validated`.
+    // Drops lines after this update, and validation lines after update `validated`, when a run resumes.
     void cut_metrics(int64_t update, int64_t validated) const;
 
   private:
     friend class RunGuard;
 
-    RunBackup                                    backup() const;
-    void                                         restore_or_discard_backup() const noexcept;
-    void                                         remove_unfinished() const;
-    void                                         resolve_links() const;
-    bool                                         has_run() const;
-    bool                                         has_checkpoint() const;
-    std::vector<std::pair<int64_t, std::string>> numbered() const; // at(update) by update, the newest first
-    std::string                                  file(const std::string & name) const;
+    RunBackup backup() const;
+    void      restore_or_discard_backup() const noexcept;
+    void      remove_unfinished() const;
+    void      resolve_links() const;
+    bool      has_run() const;
+    bool      has_checkpoint() const;
+    std::vector<std::pair<int64_t, std::string>>
+                numbered() const; // update and path of numbered checkpoints, newest first
+    std::string file(const std::string & name) const;
 
     std::string path_;
 };
 
-// While it lives nobody else writes to the folder. When a new run ends before its first checkpoint, the files it began
-// with go and the run it was to replace is back.
+// Holds the lock of the folder. If a new run fails before its first checkpoint, the destructor removes the files it
+// created and restores the backup of the replaced run.
 class RunGuard {
   public:
     RunGuard(RunFolder folder, DirectoryLock lock, bool is_new);

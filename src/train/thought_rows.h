@@ -1,8 +1,8 @@
-// What methods whose thoughts are input rows have in common when they are trained: prompt, begin row and K thoughts of every
-// sequence pass through all layers, and the rows that predict the target come after them.
+// Shared by Coconut and CODI: prompt, start row and K thoughts of every sequence run through all layers; the rows that
+// predict the target follow.
 //
-// The rows of sequence b: prompt at places 0 .. n-1, begin row at n, thoughts at n+1 .. n+K, end row at n+K+1, target tokens after
-// it. The end row predicts the first target token.
+// Positions in sequence b with a prompt of n tokens: prompt 0 .. n-1, start row n, thoughts n+1 .. n+K, end row n+K+1,
+// then the target tokens. The end row predicts the first target token.
 #pragma once
 
 #include "train/objective.h"
@@ -12,9 +12,9 @@
 namespace penelope {
 
 struct ThoughtRows {
-    Node                  input;      // [d, n_targets]: end row and target tokens but the last, of every sequence
-    std::vector<SeqRange> predicting; // where these rows stand
-    int64_t               n_tokens;   // of the rows of `tokens` that were used
+    Node                  input;      // [d, n_targets]: end row and all target tokens but the last, of every sequence
+    std::vector<SeqRange> predicting; // positions of these rows
+    int64_t               n_tokens;   // number of rows of `tokens` that were used
 };
 
 // tokens: prompts of all sequences, then their targets, each without its last token.
