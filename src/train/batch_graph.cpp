@@ -6,10 +6,10 @@ namespace penelope {
 
 namespace {
 
-// The headers of a graph take some megabytes, and lengths seldom come again where they are not padded.
+// Limit of the cache: a graph takes some megabytes, and unpadded lengths rarely repeat.
 constexpr size_t kMaxGraphs = 2, kMaxPaddedGraphs = 8;
 
-// The tokens to predict, those of the targets, then those of the thoughts and of the teachers, and which of them count.
+// Labels and loss weights: targets, then step targets, then teacher tokens.
 struct Labels {
     std::vector<int32_t> tokens;
     std::vector<bool>    counts;
@@ -19,7 +19,7 @@ struct Labels {
         counts.push_back(is_counted);
     }
 
-    // Each kind by its mean, thoughts times their weight.
+    // Each kind enters with its mean, step targets times step_loss_weight.
     std::vector<float> weights(const Minibatch & batch, float loss_scale) const {
         const size_t       n_targets = size_t(batch.n_targets()), n_step_targets = size_t(batch.n_step_targets());
         const float        target  = float(loss_scale * batch.target_weight());
@@ -66,7 +66,7 @@ Labels labels_of(const Minibatch & batch) {
     return labels;
 }
 
-// Losses of the targets that are no padding.
+// Losses of the targets without padding.
 std::vector<float> own_tokens(const Minibatch & batch, const std::vector<float> & losses) {
     std::vector<float> own;
     auto               next = losses.begin();

@@ -1,5 +1,5 @@
-// The training graph of one minibatch: forward pass, loss and, for trainable parameters, the backward pass, which writes
-// the gradients into the optimizer. A graph is reused for every minibatch with the same lengths and K.
+// The training graph of one minibatch: forward pass, loss and, for trainable parameters, the backward pass, which
+// writes the gradients into the optimizer. A graph is reused for every minibatch with the same lengths and K.
 #pragma once
 
 #include "graph/ops_loss.h"

@@ -1,4 +1,5 @@
-// `penelope data check`: format, statistics and lengths of a data file, and the first example as the model would see it.
+// `penelope data check`: format, statistics and lengths of a data file, and the first example as the model would see
+// it.
 #pragma once
 
 #include "base/json.h"

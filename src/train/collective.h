@@ -51,8 +51,8 @@ class Collective {
 std::unique_ptr<Collective> single_process();
 
 // Runs `work` on every rank. If it throws on some ranks, all ranks throw: a failed rank its own error, the others the
-// error of the lowest failed rank, prefixed with its number. A rank that was only cancelled throws the error of a failed
-// rank, so that either all ranks are cancelled or none. Exchanges inside `work` must use the functions below.
+// error of the lowest failed rank, prefixed with its number. A rank that was only cancelled throws the error of a
+// failed rank, so that either all ranks are cancelled or none. Exchanges inside `work` must use the functions below.
 void on_all_ranks(Collective & ranks, const std::function<void()> & work);
 
 // The same; returns the result of every rank.

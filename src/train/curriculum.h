@@ -1,12 +1,13 @@
 // Curriculum: for every update the number of latent steps K and the number u of reasoning steps that are removed from
 // the target.
 //
-// Staged (the paper): the first half of the updates has stages u = 1, 2, ... of equal length with K = u; the second half
-// uses the last K and only the answer as target. The control without latent steps has the same targets at K = 0. CoT
-// fine-tuning is one stage with K = 0 and all steps in the target.
+// Staged (the paper): the first half of the updates has stages u = 1, 2, ... of equal length with K = u; the second
+// half uses the last K and only the answer as target. The control without latent steps has the same targets at K = 0.
+// CoT fine-tuning is one stage with K = 0 and all steps in the target.
 //
 // Uniform (beyond the paper): one stage with only the answer as target; K is drawn from 1 .. max for every update. The
-// loss is on all answers, or only on those that K can reach: each latent step does one gold step, the final pass another.
+// loss is on all answers, or only on those that K can reach: each latent step does one gold step, the final pass
+// another.
 //
 // --advance-at (beyond the paper): a stage ends when its smoothed loss is small enough. Saved updates go to the last
 // stage. A stage that is not learned goes on, but the last stage always keeps a quarter of all updates.

@@ -1,8 +1,8 @@
-// Padding to length buckets, so that one graph serves many minibatches. On a GPU building a graph takes about as long as
-// running it, and exact lengths rarely repeat.
+// Padding to length buckets, so that one graph serves many minibatches. On a GPU building a graph takes about as long
+// as running it, and exact lengths rarely repeat.
 //
-// Prompts are padded on the left with masked rows, which change neither positions nor dropout of the others. Targets are
-// padded on the right with tokens whose loss weight is 0. Loss and gradients are unchanged.
+// Prompts are padded on the left with masked rows, which change neither positions nor dropout of the others. Targets
+// are padded on the right with tokens whose loss weight is 0. Loss and gradients are unchanged.
 #pragma once
 
 #include "model/backbone.h"

@@ -14,7 +14,8 @@ struct TokenizedExample {
     // Step loss: step_targets[t - 1][i] is the token that memory row i has to predict after step t; empty: no target.
     std::vector<std::vector<int32_t>> step_targets  = {};
     bool                              is_supervised = true; // false: the target is masked out of the loss
-    // Teacher forcing: the memory that enters steps 2 .. n_forced + 1 is a gold memory with the target of the step before.
+    // Teacher forcing: the memory that enters steps 2 .. n_forced + 1 is a gold memory with the target of the step
+    // before.
     int n_forced = 0;
 
     // Padding tokens at the start of the prompt and at the end of the target, see train/length_buckets.h.
@@ -22,8 +23,8 @@ struct TokenizedExample {
 
     size_t n_target() const { return target.size() - size_t(n_right_pad); } // without padding
 
-    // CODI: the steps that the teacher writes before the target, and the index of the target token before the first answer
-    // token (-1: the target starts with the answer).
+    // CODI: the steps that the teacher writes before the target, and the index of the target token before the first
+    // answer token (-1: the target starts with the answer).
     std::vector<int32_t> trace            = {};
     int                  distill_position = -1;
 };

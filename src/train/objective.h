@@ -26,9 +26,9 @@ class Objective {
     // Token ids whose embeddings are passed to build(), in this order.
     virtual std::vector<int32_t> input_tokens(const Minibatch & batch) const;
 
-    // tokens: [n_embd, n], the embeddings of input_tokens(). Returns the rows that predict the target tokens, sequence by
-    // sequence, then the states of the latent steps with step targets, then the rows that predict the teacher tokens.
-    // Uses only the lengths and K of `batch`, because the graph is reused.
+    // tokens: [n_embd, n], the embeddings of input_tokens(). Returns the rows that predict the target tokens, sequence
+    // by sequence, then the states of the latent steps with step targets, then the rows that predict the teacher
+    // tokens. Uses only the lengths and K of `batch`, because the graph is reused.
     virtual BuiltObjective build(Graph & g, const Backbone & model, const Minibatch & batch, Node tokens,
                                  BatchInputs & inputs) const = 0;
 

@@ -1,6 +1,6 @@
-// CODI: the same weights as student and teacher. The student is a sequence as in thought_rows.h. The teacher is a second
-// sequence: prompt, trace, target. Both predict their tokens. At the row that predicts the first answer token, the
-// distillation loss compares the states of student and teacher after every layer.
+// CODI: the same weights as student and teacher. The student is a sequence as in thought_rows.h. The teacher is a
+// second sequence: prompt, trace, target. Both predict their tokens. At the row that predicts the first answer token,
+// the distillation loss compares the states of student and teacher after every layer.
 #include "graph/ops_distill.h"
 #include "train/objective.h"
 #include "train/thought_rows.h"
@@ -15,8 +15,8 @@ struct TappedPass {
     std::vector<Node> taps;       // [d, n] after every layer, the last one after the final norm
 };
 
-// output_rows: the rows that predict, null: all. tap: index of the tapped row of each sequence among all rows; output_tap:
-// among the output rows.
+// output_rows: the rows that predict, null: all. tap: index of the tapped row of each sequence among all rows;
+// output_tap: among the output rows.
 TappedPass tapped_pass(Graph & g, const Backbone & model, Node x, const RowLayout & rows,
                        const OutputRows * output_rows, Node tap, Node output_tap, SequenceState & kv) {
     const int  n_layer = model.config.n_layer;
@@ -126,7 +126,8 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
                     inputs.index(g, "teacher.kept.tap", teacher_output_tap), inputs.kv());
 
     const std::vector<Node> stddevs = teacher_stddevs(g, taught.taps, inputs);
-    // The reference also counts the embedding layer. Both embeddings at the tap are of the same token, so its loss is 0.
+    // The reference also counts the embedding layer. Both embeddings at the tap are of the same token, so its loss is
+    // 0.
     Node distance = nullptr;
     for (size_t i = 0; i < taught.taps.size(); i++) {
         Node one = distillation(g, learned.taps[i], taught.taps[i], stddevs[i]);

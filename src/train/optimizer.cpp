@@ -12,9 +12,9 @@ namespace penelope {
 
 namespace {
 
-// The update runs row by row on several threads, so a flat buffer is cut into rows of this many numbers.
+// Row length of the flat buffers: ggml distributes the update over threads by rows.
 constexpr int64_t kRow = 1024;
-// Parameters start where every device lets a tensor start: 256 bytes.
+// Alignment of parameters in a buffer: 256 bytes satisfies every device.
 constexpr int64_t kAlign = 64;
 
 int64_t flat_size(const std::vector<ParameterGroup::Parameter> & parameters) {
@@ -25,7 +25,7 @@ int64_t flat_size(const std::vector<ParameterGroup::Parameter> & parameters) {
     return GGML_PAD(n, kRow);
 }
 
-// The parameters of a group in stretches of at most `most` numbers.
+// Splits the parameters of a group into chunks of at most `most` values.
 std::vector<std::vector<ParameterGroup::Parameter>> cut(const ParameterGroup & group, int64_t most) {
     std::vector<std::vector<ParameterGroup::Parameter>> chunks(1);
     for (const ParameterGroup::Parameter & parameter : group.parameters) {
@@ -38,7 +38,7 @@ std::vector<std::vector<ParameterGroup::Parameter>> cut(const ParameterGroup & g
     return chunks;
 }
 
-// Calls work(first, n) for stretches of at most `most` rows.
+// Calls work(first, n) for ranges of at most `most` rows.
 template <typename Work> void for_each_range(int64_t n_rows, int64_t most, const Work & work) {
     for (int64_t first = 0; first < n_rows; first += most) {
         work(first, std::min(most, n_rows - first));
@@ -93,7 +93,7 @@ Optimizer::Optimizer(const Backend & backend, const std::vector<ParameterGroup> 
     norm_graph_.allocate(backend);
 }
 
-// A tensor of zeros in a buffer of its own.
+// A zero tensor in its own buffer.
 Node Optimizer::allocate(const std::vector<int64_t> & ne, const std::string & name) {
     Node node = ggml_new_tensor(ctx_.get(), GGML_TYPE_F32, int(ne.size()), ne.data());
     ggml_set_name(node, name.c_str());
@@ -129,7 +129,7 @@ void Optimizer::add_chunk(Group & group, const std::vector<ParameterGroup::Param
     group.chunks.push_back(chunk);
 }
 
-// A product of every row with itself runs on all threads and needs no memory for the squares.
+// Multiplies every row with itself: runs on all threads and needs no buffer for the squares.
 Node Optimizer::sum_of_squares(const Group & group) {
     Node sum = nullptr;
     for (const Chunk & chunk : group.chunks) {
@@ -147,7 +147,7 @@ Node Optimizer::sum_of_squares(const Group & group) {
     return sum;
 }
 
-// One AdamW operation a stretch of rows; scaled: the gradients are multiplied with the factor first.
+// One AdamW operation per range of rows. scaled: multiply the gradients by factor_ first.
 Graph & Optimizer::update_graph(bool scaled) {
     std::unique_ptr<Graph> & graph = scaled ? scaled_update_ : update_;
     if (!graph) {
@@ -231,7 +231,7 @@ UpdateResult Optimizer::step(const std::vector<double> & lrs, double clip, doubl
     const float factor = float(clipped / gradient_scale);
 
     step_count_++;
-    // The operation takes its moments with these roundings, so the corrections of their start have to use them too.
+    // ggml rounds beta1 and beta2 to float, so the bias corrections must use the rounded values.
     const float  beta1    = float(config_.beta1);
     const float  beta2    = float(config_.beta2);
     const double correct1 = 1.0 / (1.0 - std::pow(double(beta1), double(step_count_)));

@@ -1,10 +1,10 @@
 // AdamW over parameter groups, on the device. A group has one flat F32 buffer each for weights, gradients and the two
 // moments; parameters are views into the flat weights. A group is therefore updated by one operation, and a checkpoint
-// is three buffers per group and a step count. A group larger than the device's maximum buffer size is split between two
-// parameters.
+// is three buffers per group and a step count. A group larger than the device's maximum buffer size is split between
+// two parameters.
 //
-// An update: compute the graph that collect() was called on, then call step(). step() computes the global gradient norm;
-// if it is finite, it clips and updates, else nothing changes.
+// An update: compute the graph that collect() was called on, then call step(). step() computes the global gradient
+// norm; if it is finite, it clips and updates, else nothing changes.
 #pragma once
 
 #include "graph/tape.h"

@@ -22,9 +22,9 @@ namespace {
 
 constexpr float kRmsEps = 1e-5f;
 
-// Entries deviate by 1 / sqrt(n_in), so that a row of norm sqrt(n_in) makes outputs of size one whatever the width: a constant fit for
-// wide models leaves a narrow one almost without signal, and it takes four times as many updates to learn to copy. What writes into
-// the residual stream is smaller by sqrt(2 n_layer), the number of writers.
+// Standard deviation 1 / sqrt(n_in), so that outputs have unit size at any width. The usual constant 0.02 suits wide
+// models; a narrow one then needs four times as many updates to learn to copy. Weights that write to the residual
+// stream are divided by sqrt(2 n_layer), the number of such writes.
 double init_stddev(const TensorSpec & tensor, const RandomBackbone & shape) {
     const double        embedding = tensor.gguf == "token_embd.weight" ? shape.embedding_scale : 1.0;
     const ModelConfig & c         = shape.config;
@@ -42,7 +42,7 @@ std::vector<TensorSpec> tensors_to_init(const ModelConfig & c) {
     return tensors;
 }
 
-// A table whose keys are taken one by one; what is left over is a mistake.
+// TOML table that reports keys nobody read.
 class ShapeTable {
   public:
     explicit ShapeTable(const std::string & path) : path_(path), table_(parse_toml(read_toml_text(path), path)) {}

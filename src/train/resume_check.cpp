@@ -20,13 +20,13 @@ const SettingRow * row_of(const std::string & key) {
     return find_setting(replaced(key, '_', '-'));
 }
 
-// As it is, or as it would be called: it may be missing now.
+// The file of the split, or its default name if it no longer exists.
 std::string split_file(const std::string & data, const std::string & split) {
     const std::string found = find_split(data, split);
     return found.empty() ? data + "/" + split + ".jsonl" : found;
 }
 
-// The file whose checksum a key holds; empty for the keys of values.
+// The file a checksum key belongs to; empty for other keys.
 std::string file_of(const std::string & key, const TrainSettings & s) {
     return key == "base_sha256"    ? s.model.base
            : key == "init_sha256"  ? "--init " + s.model.init
@@ -80,7 +80,7 @@ bool may_change(const SettingChange & change) {
 
 bool changes_scores(const SettingChange & change) {
     const SettingRow * row = row_of(change.key);
-    // How often one validates makes no score another one.
+    // eval-every changes when scores are taken, not what they measure.
     return row && row->use == SettingUse::scores && std::string(row->name) != "eval-every";
 }
 
@@ -98,7 +98,7 @@ std::string change_text(const SettingChange & change, const TrainSettings & sett
 
 void refuse_changes(const std::vector<SettingChange> & changes, const TrainSettings & settings,
                     const std::string & what, const std::string & hint) {
-    std::vector<std::string> texts, one_sided; // what only one side has mostly follows from another change
+    std::vector<std::string> texts, one_sided; // a key that only one side has mostly follows from another change
     for (const SettingChange & change : changes) {
         (change.then.is_null() || change.now.is_null() ? one_sided : texts).push_back(change_text(change, settings));
     }

@@ -1,4 +1,4 @@
-// The settings a checkpoint is kept with, and whether a run may go on under those of now.
+// Compares the settings recorded in a checkpoint with those of the resumed run and decides whether they may differ.
 #pragma once
 
 #include "train/settings.h"
@@ -8,23 +8,23 @@
 
 namespace penelope {
 
-constexpr const char * kRanksKey   = "ranks";   // of the settings: how many ranks there are
-constexpr const char * kUpdatesKey = "updates"; // and how many updates
+constexpr const char * kRanksKey   = "ranks";   // number of ranks
+constexpr const char * kUpdatesKey = "updates"; // number of updates
 constexpr const char * kCurriculumUpdatesKey =
     "curriculum_updates"; // updates the stages were laid out for, of a run that was lengthened since
 
-// The SHA-256 of the files of a run; empty where there is none.
+// SHA-256 of the input files of a run; empty: no such file.
 struct FileSums {
     std::string base, init, train, valid;
 };
 
 enum class Recorded { with_model, all };
 
-// Every setting that touches weights or scores and the checksums, as checkpoints and models record them. all: also what
-// only says which files are written when, in which the ranks of a run must agree too.
+// All settings that affect weights or scores, and the checksums, as recorded in checkpoints and models. Recorded::all:
+// also settings of the output files, in which the ranks of a run must agree too.
 OrderedJson settings_json(const TrainSettings & settings, const FileSums & sums, Recorded which);
 
-// A key of settings_json() whose value differs; a side without it has null.
+// A key of settings_json() whose value differs; null: the key is missing on that side.
 struct SettingChange {
     std::string key;
     OrderedJson then, now;
@@ -32,7 +32,7 @@ struct SettingChange {
 
 std::vector<SettingChange> changed_settings(const std::string & now, const std::string & then);
 
-// Whether a run may go on when this changed, and whether its scores before and after are then of different things.
+// Whether a run may resume with this change, and whether validation scores are then not comparable.
 bool may_change(const SettingChange & change);
 bool changes_scores(const SettingChange & change);
 

@@ -1,6 +1,6 @@
 // The folder of a run: config.toml (all settings), metrics.jsonl, build.json, model.gguf, and in checkpoint/ last.gguf,
-// previous.gguf and best.gguf. Also base.gguf if the run starts from a random backbone, and backbone.gguf if it trains all
-// weights of a latent method.
+// previous.gguf and best.gguf. Also base.gguf if the run starts from a random backbone, and backbone.gguf if it trains
+// all weights of a latent method.
 #pragma once
 
 #include "base/directory_lock.h"

@@ -11,7 +11,7 @@ namespace penelope {
 
 namespace {
 
-constexpr uint32_t kFileTypeF32 = 0; // of llama.cpp's list
+constexpr uint32_t kFileTypeF32 = 0; // llama.cpp's LLAMA_FTYPE_ALL_F32
 
 std::set<std::string> trained_names(const TrainedModel & model) {
     std::set<std::string> names;
@@ -35,7 +35,7 @@ void write_identity(GgufWriter & writer, const std::string & name, const std::st
     writer.set_u32(keys::general_quantization_version, GGML_QNT_VERSION);
 }
 
-// The LoRA pairs and modules; weights of the backbone belong into a file of their own.
+// LoRA pairs and modules; backbone weights go into their own file.
 void write_adapter_tensors(GgufWriter & writer, const TrainedModel & model) {
     std::vector<ParameterGroup::Parameter> all;
     for (const TrainableGroup & group : model.groups()) {

@@ -1,4 +1,4 @@
-// The trained tensors as files others can use: a LoRA for llama.cpp, a sidecar, a plain backbone.
+// Writes the result of a run: a LoRA for llama.cpp, a sidecar, or a plain backbone.
 #pragma once
 
 #include "train/trained_model.h"
@@ -16,11 +16,11 @@ struct SavedMetadata {
     std::optional<bool> visible_steps; // see SidecarConfig
 };
 
-// A LoRA (method cot), a sidecar (latent methods; with the LoRA pairs unless all weights were trained) or the backbone (cot
-// with all weights). Replaces `path`.
+// Writes a LoRA (method cot), a sidecar (latent methods; with LoRA pairs unless --full) or a backbone (cot with
+// --full). Replaces `path`.
 void save_model(const TrainedModel & model, const SavedMetadata & texts, const std::string & path);
 
-// A sidecar and the backbone it was trained with, both on the disk before either replaces an older one.
+// Writes a sidecar and its trained backbone. Both files are complete on disk before either replaces an older one.
 void save_sidecar_and_backbone(const TrainedModel & model, const SavedMetadata & texts, const std::string & path,
                                const std::string & backbone);
 

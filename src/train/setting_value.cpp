@@ -1,4 +1,4 @@
-// Values of the table of settings: from text, to JSON, and back to text.
+// Conversion of setting values: from command-line text, to JSON, and back to text.
 #include "base/error.h"
 #include "base/format.h"
 #include "train/setting_table.h"
@@ -14,7 +14,7 @@ namespace penelope {
 
 namespace {
 
-// The shortest number that gives this one again: 0.05, not 0.05000000074505806.
+// Shortest decimal that round-trips: 0.05, not 0.05000000074505806.
 double as_written(float value) {
     char text[32];
     for (int n_digits = 6; n_digits <= 9; n_digits++) {
@@ -56,7 +56,7 @@ constexpr char separator(uint32_t) {
     return ':';
 }
 
-// "A<separator>B". Numbers with a fraction may be one: the second is then 0.
+// "A<separator>B". For learning rates "A" alone is allowed; the second is then 0.
 template <typename T> std::optional<std::pair<T, T>> parse_pair(const std::string & text) {
     const size_t middle = text.find(separator(T{}));
     if (middle == std::string::npos && std::is_same_v<T, uint32_t>) {
@@ -126,7 +126,7 @@ void set_setting(const SettingRow & row, TrainSettings & settings, const std::st
 }
 
 OrderedJson setting_json(const SettingRow & row, const TrainSettings & settings) {
-    // slot() gives a place to read or write; here it is read.
+    // slot() returns a mutable pointer; this function only reads.
     return std::visit([](auto place) { return value_at(place); }, row.slot(const_cast<TrainSettings &>(settings)));
 }
 

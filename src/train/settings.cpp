@@ -22,7 +22,7 @@ void require(bool ok, const std::string & what, const std::string & hint = "") {
     }
 }
 
-// config.toml, which the run is continued by, holds no other text.
+// config.toml can only contain UTF-8.
 void require_utf8(const std::string & text, const std::string & flag, const std::string & what,
                   const std::string & hint) {
     require(valid_utf8_prefix(text) == text.size(),
@@ -37,8 +37,8 @@ void require_utf8_path(const std::string & path, const std::string & flag) {
 
 constexpr double kCotLr        = 1e-4;
 constexpr double kLatentLr     = 2e-5;
-constexpr int    kAnswerTokens = 32;  // room for an answer
-constexpr int    kTraceTokens  = 256; // and for one with visible steps
+constexpr int    kAnswerTokens = 32;  // default -n for an answer
+constexpr int    kTraceTokens  = 256; // default -n with visible steps
 
 void check(const TrainSettings & s) {
     require(s.latent_steps <= int(s.model.sidecar.k_max), "--latent-steps " + std::to_string(s.latent_steps) +
@@ -63,7 +63,8 @@ std::string shown(const std::string & value) {
     return in_quotes(value);
 }
 
-// An open value becomes the file's, or the fallback where there is no file; a given one must not contradict the file.
+// A value that is not set becomes that of the --init file, else the fallback. A value that is set must equal the
+// file's.
 template <typename T> void resolve_value(T & value, const T * in_file, const T & fallback, const std::string & flag) {
     if (value == T{}) {
         value = in_file ? *in_file : fallback;
@@ -73,7 +74,7 @@ template <typename T> void resolve_value(T & value, const T * in_file, const T &
     }
 }
 
-// The same for a value of the method's modules.
+// The same for a field of the method's modules.
 void resolve_field(const MethodField & field, SidecarConfig & c, const SidecarConfig * in_file,
                    const SidecarConfig & defaults) {
     const std::string flag  = std::string("--") + field.flag;
@@ -128,7 +129,7 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
     const std::string prefix = training.answer_prefix ? training.answer_prefix
                                : own                  ? format.answer_prefix
                                                       : find_task(c.task).answer_prefix;
-    // A prefix of the method's own does not give way to that of another method's file.
+    // A fixed prefix of the method takes precedence over the file of another method.
     resolve_value(c.answer_prefix,
                   training.answer_prefix && !has_modules ? nullptr : text(&PromptFormat::answer_prefix), prefix,
                   "--answer-prefix");
@@ -139,13 +140,14 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
         if (has_flag(training.format(), field->flag)) {
             resolve_field(*field, c, has_modules ? &held : nullptr, defaults);
         } else {
-            // A recipe may serve several methods: what means nothing to this one must not tell its runs apart.
+            // A recipe may be used for several methods: clear what this method ignores, so that it does not affect
+            // --resume.
             clear_field(*field, c);
         }
     }
 }
 
-// Data of one's own is thought about in as many latent steps as it has written ones, up to the usual number.
+// Default K for the generic task: the largest number of written steps, at most the default of the method.
 int latent_steps_for(const std::vector<Example> & examples, int defaults, const Task & task) {
     if (&task != &generic_task()) {
         return defaults;
@@ -168,7 +170,7 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     s.model.cache_transposes        = !s.low_memory;
     s.model.recompute               = s.model.recompute || s.low_memory;
     if (s.model.full) {
-        s.model.dropout = 0; // there are no pairs
+        s.model.dropout = 0; // LoRA dropout, and there is no LoRA
     }
     if (s.batch_size == 0) {
         s.batch_size = protocol.batch_size;
@@ -186,17 +188,17 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     if (default_latent_steps == 0 || s.latent_steps < 0) {
         s.latent_steps = default_latent_steps;
     }
-    // Without latent steps the targets still lose their steps one by one, so that only the latent steps differ.
+    // The control keeps the staged targets, so that it differs from the method only in the latent steps.
     s.n_blocks = s.latent_steps > 0 ? s.latent_steps : default_latent_steps;
     if (s.validation.n_predict == 0) {
         s.validation.n_predict = training.is_cot_stage ? kTraceTokens : kAnswerTokens;
     }
-    // As with the modules: what means nothing to a method must not tell its runs apart.
+    // Clear settings that this method ignores, so that they do not affect --resume.
     if (!training.has_curriculum) {
         s.k_schedule   = "staged";
         s.advance_loss = 0;
     }
-    if (s.latent_steps == 0 && s.k_schedule != "staged") { // one stage without latent steps
+    if (s.latent_steps == 0 && s.k_schedule != "staged") { // there is only one stage
         s.advance_loss = 0;
     }
     if (!training.has_teacher) {

@@ -1,4 +1,4 @@
-// Everything that shapes a training run. Two runs with equal settings on equal files give equal weights.
+// All settings of a training run. Runs with equal settings on equal files give bit-identical weights.
 #pragma once
 
 #include "base/json.h"
@@ -26,36 +26,35 @@ struct TrainSettings {
     int               latent_steps = -1; // K of the last stage; -1: as the protocol says, which is 0 for visible steps
     int               n_blocks     = 0;  // of the curriculum, by the depth; set by resolve_settings
     std::string       k_schedule;        // how K follows from the update, see train/curriculum.h
-    double            advance_loss       = 0; // loss at which a stage ends; 0: stages last as planned
-    double            step_loss          = 0; // weight of the loss on what the memory says at each latent step
-    double            distill            = 0; // weight of the distance from the teacher, where a method has one
+    double            advance_loss       = 0; // smoothed loss at which a stage ends; 0: fixed lengths
+    double            step_loss          = 0; // weight of the step loss
+    double            distill            = 0; // CODI: weight of the distillation loss
     double            step_loss_anneal   = 0; // share of the updates, at the end, over which that weight falls to 0
-    double            backbone_lr        = 0; // of LoRA, or of all weights; 0: as the protocol says for the method
+    double            backbone_lr        = 0; // of LoRA or backbone; 0: default of the method
     double            module_lr          = 1e-4;
     double            warmup             = 0; // share of the updates
     double            clip               = 0;
-    int               max_length         = 0; // rows of an example; 0: the base's context
+    int               max_length         = 0; // tokens of an example; 0: the model's context
     bool              skip_long          = false;
-    bool              low_memory         = false; // no transposed weights, and layers are computed again
+    bool              low_memory         = false; // no cached transposes, and activation checkpointing
     int64_t           eval_every         = 0;     // 0: at the end only
     int64_t           save_every         = 0;     // 0: at the end only
-    int64_t           n_keep_checkpoints = 0;     // checkpoints that stay under the number of their update
+    int64_t           n_keep_checkpoints = 0;     // numbered checkpoints to keep
     ValidationOptions validation;
 
     double teacher_forcing = 0; // share of examples whose memory is forced at first, see train/teacher_forcing.h
     bool   adaptive = false; // examples are drawn by the accuracy on their number of steps, see train/depth_sampler.h
 };
 
-// Fills in what was left open and checks the rest; gives the task it chose. Open are numbers that are 0, a depth of -1
-// and texts that are empty: they come from the file of --init when it has modules of the same method, else from the
-// protocol. `base` and `examples` are those of the run. Throws Error(usage) naming the flag whose value contradicts
-// another or the file.
+// Resolves settings that are not set (numbers 0, latent_steps -1, empty strings): from the --init file if it has
+// modules of the same method, else from the defaults of method and task. Checks the rest and returns the task. Throws
+// Error(usage) naming a flag that contradicts another flag or the --init file.
 TaskChoice resolve_settings(TrainSettings & settings, const ModelConfig & base, const std::vector<Example> & examples);
 
-// The weight of the loss on latent steps at an update, 1 .. n_updates.
+// Weight of the step loss at update 1 .. n_updates.
 double step_loss_weight(const TrainSettings & settings, int64_t update);
 
-// Keys are the long flags of the program, so that the file can be given to --config again.
+// config.toml: keys are the long flags, so that --config can read the file.
 std::string settings_toml(const TrainSettings & settings);
 
 } // namespace penelope

@@ -1,4 +1,4 @@
-// Settings as config.toml keeps them, for people and --config.
+// Writes settings as config.toml, which --config and --resume read.
 #include "base/path.h"
 #include "train/setting_table.h"
 
@@ -13,7 +13,7 @@ namespace penelope {
 
 namespace {
 
-// The library prints seventeen digits where three do: 0.050000000000000003. Every value stands on one line.
+// toml++ prints 17 digits, e.g. 0.050000000000000003; shorten them. Every value is on one line.
 std::string with_short_numbers(const std::string & toml) {
     std::istringstream lines(toml);
     std::string        out;
@@ -30,7 +30,7 @@ std::string with_short_numbers(const std::string & toml) {
     return out;
 }
 
-// A run is continued from any directory.
+// A run can be resumed from any directory.
 std::string absolute(const std::string & path) {
     return absolute_path(path).string();
 }
@@ -38,7 +38,7 @@ std::string absolute(const std::string & path) {
 void insert(toml::table & table, const SettingRow & row, const OrderedJson & value) {
     if (value.is_string()) {
         const std::string text = value.get<std::string>();
-        if (!text.empty()) { // else it is open
+        if (!text.empty()) { // empty: not set
             table.insert(row.name, row.is_path ? absolute(text) : text);
         }
     } else if (value.is_boolean()) {
@@ -56,7 +56,7 @@ void insert(toml::table & table, const SettingRow & row, const OrderedJson & val
 
 std::string settings_toml(const TrainSettings & settings) {
     toml::table table;
-    if (settings.shape_path.empty()) { // else the backbone follows from it
+    if (settings.shape_path.empty()) { // else the backbone is made from the shape
         table.insert("model", absolute(settings.model.base));
     }
     for (const SettingRow & row : setting_table()) {
@@ -64,8 +64,7 @@ std::string settings_toml(const TrainSettings & settings) {
             insert(table, row, setting_json(row, settings));
         }
     }
-    // Texts in one form alone, with everything escaped: of the others some drop a newline at the beginning, or end too
-    // early.
+    // Only basic strings with escapes: literal and multi-line strings lose a leading newline or end too early.
     constexpr auto several_forms =
         toml::format_flags::allow_literal_strings | toml::format_flags::allow_multi_line_strings;
     std::ostringstream out;

@@ -12,7 +12,7 @@ namespace penelope {
 
 namespace {
 
-// What latent rows start from, as Coconut's markers do.
+// Token whose embedding initializes latent rows, as in Coconut.
 constexpr const char * kAnchorText = "<<";
 
 std::shared_ptr<const GgufReader> open_file(const std::string & path) {
@@ -28,7 +28,7 @@ bool has_lora_pairs(const GgufReader & file) {
     return std::any_of(tensors.begin(), tensors.end(), [](const GgufTensor & t) { return is_lora_tensor(t.name); });
 }
 
-// The rank of the pair `file` holds for a weight, 0 for none. Throws Error when its halves do not fit the weight.
+// Rank of the LoRA pair in `file` for a weight, 0: none. Throws Error if its shapes do not match the weight.
 int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
     const std::string  name = ggml_get_name(layer.weight);
     const GgufTensor * a    = file.find_tensor(name + ".lora_a");
@@ -40,7 +40,7 @@ int64_t rank_in_file(const GgufReader & file, const Linear & layer) {
     return a->ne[1];
 }
 
-// transposed: [n_out, n_in], numbers of type T; matrix: [n_in, n_out] of any type, read some rows at a time.
+// transposed: [n_out, n_in] of type T. matrix: [n_in, n_out] of any type, read in blocks of rows.
 template <typename T>
 void set_transposed(Node transposed, const GgufReader & file, const GgufTensor & matrix, T (*convert)(float)) {
     constexpr int64_t kRows = 64;
@@ -83,7 +83,7 @@ TrainedModel::TrainedModel(const TrainModelOptions & choice, const Backend & bac
     }
 }
 
-// Settings that follow from the files: what the sidecar says of its modules, and the base they belong to.
+// Takes the module settings from the --init sidecar and records the base model.
 void TrainedModel::load_init() {
     sidecar_        = choice_.sidecar;
     sidecar_.method = choice_.method;
@@ -102,7 +102,7 @@ void TrainedModel::load_init() {
             check_base(from, read_base_info(*base_));
             if (from.method == choice_.method) {
                 sidecar_       = from;
-                sidecar_.task  = choice_.sidecar.task; // of the data, whatever the modules learned before
+                sidecar_.task  = choice_.sidecar.task; // the task of this run's data
                 sidecar_.match = choice_.sidecar.match;
             }
         }
@@ -115,7 +115,7 @@ void TrainedModel::load_init() {
     if (training_.format()) {
         try {
             check_sidecar_config(sidecar_, "modules");
-        } catch (const Error & error) { // it is the flags that made it so
+        } catch (const Error & error) { // the values came from flags
             throw Error(ErrorKind::usage, error.message(), error.hint);
         }
     }
@@ -177,7 +177,7 @@ void TrainedModel::set_initial_values() {
     }
 }
 
-// Puts the optimizer's tensors where the builders look for them.
+// Makes backbone and modules refer to the tensors of the optimizer.
 void TrainedModel::attach_parameters() {
     dropout_            = Dropout(choice_.dropout, choice_.seed, 0);
     backbone_.recompute = choice_.recompute;
@@ -203,12 +203,13 @@ void TrainedModel::attach_parameters() {
     objective_ = training_.objective(sidecar_, modules_);
 }
 
-// Weights in F32 keep their precision. All others are rounded already: F16 takes half the memory, is the fastest type on CPUs
-// (bench/backward_linear.cpp) and, with a scaled loss, adds an error of 3e-4 to a gradient.
+// Caches transposes of frozen weights for the backward pass: F32 weights in F32, all others in F16, which takes half
+// the memory, is the fastest type on CPUs (bench/backward_linear.cpp) and, with loss scaling, changes gradients by
+// 3e-4.
 void TrainedModel::cache_transposes() {
     std::vector<Linear *> layers;
     for (const TensorSpec & spec : tensors_of(backbone_)) {
-        // On the CPU the loss adds up rows of the head as they stand, see cross_entropy().
+        // On the CPU the loss uses rows of the head without a transpose, see cross_entropy().
         const bool is_needed = !is_cpu_ || spec.linear != &backbone_.head;
         if (spec.is_matrix() && is_needed) {
             layers.push_back(spec.linear);
@@ -220,7 +221,7 @@ void TrainedModel::cache_transposes() {
                                                      { layer->weight->ne[1], layer->weight->ne[0] });
     }
     transposes_.load();
-    // One after the other, so that only one exists twice.
+    // One at a time, so that only one is in memory twice.
     for (Linear * layer : layers) {
         const GgufTensor & matrix = *base_->find_tensor(ggml_get_name(layer->weight));
         if (layer->transposed->type == GGML_TYPE_F32) {

@@ -1,5 +1,5 @@
-// A model in training: the backbone with its frozen weights, the trainable tensors in the optimizer, and the objective on them.
-// The nodes of the backbone are the tensors the optimizer updates, so inference on it always sees the current weights.
+// A model in training: the backbone with frozen weights, the trainable tensors in the optimizer, and the objective. The
+// backbone refers to the tensors that the optimizer updates, so inference always uses the current weights.
 #pragma once
 
 #include "gguf/reader.h"
@@ -15,24 +15,24 @@ namespace penelope {
 
 struct TrainModelOptions {
     std::string base;                 // backbone GGUF
-    std::string init;                 // LoRA or sidecar to continue; empty: none
+    std::string init;                 // LoRA or sidecar to start from; empty: none
     std::string method       = "cot"; // an entry of train/method_training.h
     bool        full         = false; // all backbone weights instead of LoRA
-    int         lora_rank    = 16;    // of pairs that `init` does not hold
-    float       lora_alpha   = 32;    // when `init` holds none
-    float       dropout      = 0;     // of what the pairs read
+    int         lora_rank    = 16;    // of LoRA pairs that `init` does not have
+    float       lora_alpha   = 32;    // if `init` has none
+    float       dropout      = 0;     // LoRA dropout
     double      weight_decay = 0.01;
-    double      beta2        = 0.999; // of the second moments
+    double      beta2        = 0.999; // AdamW
     SidecarConfig
              sidecar; // shape of the modules and texts; what `init` says comes first when it has the method's modules
     uint64_t seed             = 0;
-    bool     cache_transposes = true;  // of frozen weights; false: made in the graph whenever they are needed
-    bool     recompute        = false; // compute layers again in the backward instead of keeping what they made
+    bool     cache_transposes = true;  // of frozen weights; false: transposed in the graph
+    bool     recompute        = false; // activation checkpointing
 };
 
 class TrainedModel {
   public:
-    // Throws Error for defects of the files, for an `init` that does not fit the base, and when memory is short.
+    // Throws Error for damaged files, for an `init` that does not match the base, and when memory is short.
     TrainedModel(const TrainModelOptions & choice, const Backend & backend);
 
     const Backbone &                    backbone() const { return backbone_; }
@@ -49,8 +49,8 @@ class TrainedModel {
     const GgufReader &                  base() const { return *base_; }
     int64_t                             n_frozen() const { return n_frozen_; }
     size_t                              weight_bytes() const { return store_.n_bytes() + transposes_.n_bytes(); }
-    // What to multiply the loss with so that small gradients survive products in 16 bits: with weights of that size, and of
-    // any size on a device, which may round what it multiplies.
+    // Loss scaling, so that small gradients do not underflow in 16-bit matrix products: used with 16-bit weights, and
+    // on every device but the CPU, which may round operands.
     float loss_scale() const { return loss_scale_; }
 
   private:

@@ -56,9 +56,9 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
                                                 gather);
 }
 
-// Every example has to fit the context at its longest, which is the first stage.
+// Every example must fit the context at the first stage, where targets are longest.
 void Trainer::check_lengths() {
-    // Its teacher writes the steps that a student leaves out.
+    // The teacher writes all steps.
     const int n_skip_steps = model_->training().has_teacher ? 0 : curriculum_.stages().front().n_skip_steps;
     const int context      = model_->backbone().config.n_ctx_train;
     const int most         = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
@@ -221,12 +221,12 @@ TrainResult Trainer::finish(const TrainEvents & events) {
         Validator whole(*model_, *valid_, *reader_, backend_, all, ranks_, events.stop);
         outcome.exact         = whole.exact(depths);
         outcome.visible_steps = whole.writes_visible_steps();
-        if (!has_best) { // the weights are those of the last update, and so are their scores
+        if (!has_best) { // the weights are those of the last update
             state_.best = { state_.update, outcome.exact.back(), whole.loss(curriculum_.stages().back()) };
         }
-        // K = 0 shows what the boundary alone gives; it is not a choice for a model that was trained to refine it.
+        // K = 0 is evaluated as a control but never chosen.
         const auto first = outcome.exact.begin() + (outcome.k_default > 0 ? 1 : 0);
-        if (model_->training().has_curriculum) { // else it knows one depth alone
+        if (model_->training().has_curriculum) { // else it was trained for one K only
             outcome.k_default = int(std::max_element(first, outcome.exact.end()) - outcome.exact.begin());
         }
         results = { { "valid",
@@ -250,7 +250,7 @@ TrainResult Trainer::finish(const TrainEvents & events) {
     return outcome;
 }
 
-// The weights as they are now.
+// Writes the current weights.
 void Trainer::write_model(const TrainResult & outcome, const OrderedJson & results) {
     SavedMetadata texts;
     texts.name          = settings_.name.empty() ? folder_.name() : settings_.name;

@@ -1,5 +1,5 @@
-// A training run from settings to the finished file: minibatches in curriculum order, updates, validation, checkpoints, and
-// at the end the choice of depth. It can be stopped after any update and continued exactly.
+// A training run from settings to the finished file: minibatches by curriculum, updates, validation, checkpoints, and
+// at the end the choice of K. It can be stopped after any update and resumed bit-identically.
 #pragma once
 
 #include "train/batch_sampler.h"
@@ -21,16 +21,17 @@ namespace penelope {
 struct UpdateReport {
     int64_t  update, n_updates;
     Stage    stage;
-    double   loss;      // mean over the target tokens of the minibatch that count
-    double   step_loss; // mean over the tokens its latent steps should say; negative: none is asked for
+    double   loss;      // mean over the supervised target tokens
+    double   step_loss; // mean over the step targets; negative: no step loss
     double   backbone_lr, module_lr;
-    double   grad_norm;         // of all gradients, before clipping
+    double   grad_norm;         // global norm before clipping
     double   tokens_per_second; // target tokens
     double   ms;
     uint64_t peak_memory;
     double   ms_left;
     double   epochs;
-    // Of what each latent step says, over examples that run on their own memory; negative: nobody was asked. See train/step_score.h.
+    // Fraction of step targets each latent step predicts, over examples without teacher forcing; negative: none. See
+    // train/step_score.h.
     std::vector<double> steps_right;
 };
 
@@ -46,7 +47,7 @@ struct ValidationReport {
 struct TrainEvents {
     std::function<void(const UpdateReport &)>     updated   = [](const UpdateReport &) {};
     std::function<void(const ValidationReport &)> validated = [](const ValidationReport &) {};
-    std::function<bool()>                         stop      = [] { return false; }; // asked after each update
+    std::function<bool()>                         stop      = [] { return false; }; // checked after each update
 };
 
 struct TrainResult {
@@ -54,43 +55,45 @@ struct TrainResult {
     int64_t             update      = 0;
     BestScore           best;
     int                 k_default = 0;
-    std::vector<double> exact;         // on validation, by depth 0, 1, ...; empty without validation data
-    std::optional<bool> visible_steps; // whether the LoRA alone writes them; unknown without validation data
+    std::vector<double> exact; // on validation by K = 0, 1, ...; empty without validation data
+    // whether backbone and LoRA alone write visible steps; unset without validation data
+    std::optional<bool> visible_steps;
     std::string         model_path;
 };
 
-// What a run would do, from the same objects it would use.
+// --dry-run: what the run would do.
 struct TrainPlan {
     int64_t                  n_lora = 0, n_modules = 0, n_backbone = 0, n_frozen = 0; // parameters
     std::vector<Stage>       stages;
     size_t                   n_train = 0, n_valid = 0, n_dropped = 0;
-    size_t                   n_longest    = 0; // rows of the longest example
+    size_t                   n_longest    = 0; // tokens of the longest example
     size_t                   weight_bytes = 0, optimizer_bytes = 0, graph_bytes = 0;
-    std::vector<std::string> unsupported_nodes; // the device cannot run
-    TokenizedExample         sample;            // first of the first minibatch
+    std::vector<std::string> unsupported_nodes; // operations the device does not support
+    TokenizedExample         sample;            // first example of the first minibatch
     std::string              sample_prompt, sample_target;
 };
 
 struct FirstGradients {
     double loss;
-    float  scale; // what the gradients are multiplied by
+    float  scale; // loss scale of the gradients
 };
 
 class Trainer {
   public:
-    // The run folder has been created. Throws Error for defects of settings, files and data, and when memory is short.
-    // Everything outlives the trainer. It is constructed on every rank; nothing is exchanged before run().
+    // The run folder must exist. Throws Error for invalid settings, files and data, and when memory is short. All
+    // arguments must outlive the trainer. Constructed on every rank; ranks communicate only in run().
     Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks);
 
-    // Gives the same on all ranks; only the first one reports to the events and writes to the run folder.
+    // Returns the same on all ranks; only rank 0 calls events and writes to the run folder.
     TrainResult run(const TrainEvents & events, bool resume);
     TrainPlan   plan();
 
-    // The loss of the first examples in file order at the first stage; their gradients are then in the optimizer.
+    // Computes loss and gradients of the first examples in file order at the first stage; the optimizer has the
+    // gradients.
     FirstGradients first_gradients();
 
     TrainedModel &        model() { return *model_; }
-    const TrainSettings & settings() const { return settings_; } // with everything filled in
+    const TrainSettings & settings() const { return settings_; } // resolved
     const TaskChoice &    task() const { return task_; }
 
   private:
@@ -124,14 +127,14 @@ class Trainer {
     Curriculum                       curriculum_;
     std::unique_ptr<StepTargets>     step_targets_;
     std::unique_ptr<BatchSampler>    batch_sampler_;
-    std::unique_ptr<DepthSampler>    sampler_; // null: examples come in the order of batch_sampler_
+    std::unique_ptr<DepthSampler>    sampler_; // null: use batch_sampler_
     std::unique_ptr<BatchGraphCache> graphs_;
     std::unique_ptr<Validator>       validator_;
     FileSums                         sums_;
     RunState                         state_;
     int64_t                          saved_update_ = -1, saved_validated_ = -1; // of state_, in the last checkpoint
     size_t                           n_dropped_ = 0;
-    double                           mean_ms_   = 0; // of an update, recent ones weighing most
+    double                           mean_ms_   = 0; // moving average of the time of an update
 };
 
 } // namespace penelope

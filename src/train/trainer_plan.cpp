@@ -1,4 +1,4 @@
-// What a run would do: counts, stages, memory, and one example as it would be learned.
+// --dry-run: parameter counts, stages, memory, and one example as the model would see it.
 #include "train/trainer.h"
 
 #include "sidecar/sidecar.h"
@@ -32,7 +32,7 @@ TrainPlan Trainer::plan() {
     plan.sample_prompt  = model_->tokenizer().decode(plan.sample.prompt, { true });
     plan.sample_target  = model_->tokenizer().decode(plan.sample.target, { true });
 
-    // The largest graph is that of the longest examples, at the depth that keeps most of them in memory.
+    // Upper bound of the memory: a minibatch of the longest example, at every stage.
     const size_t          longest = train_->longest(first.n_skip_steps).example;
     size_t                largest = 0;
     std::set<std::string> missing;

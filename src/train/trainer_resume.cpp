@@ -1,4 +1,4 @@
-// What a run leaves on the disk to go on from, and how it goes on: also with more updates than it was made for.
+// Checkpoints of a run: saving, resuming, and extending a run to more updates.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -8,7 +8,7 @@
 
 namespace penelope {
 
-// Those of a run that was made longer stay where they were, and the last one goes on.
+// An extended run keeps its stages and prolongs the last one.
 void Trainer::build_curriculum() {
     const TrainSettings &  s                  = settings_;
     const MethodTraining & training           = method_training(s.model.method);
@@ -28,7 +28,7 @@ void Trainer::build_curriculum() {
     curriculum_ = std::move(curriculum);
 }
 
-// Nothing when that is what the last checkpoint holds: the one before it would be lost for a copy.
+// Does nothing if the last checkpoint already has this state; saving again would replace previous.gguf by a copy.
 void Trainer::save_last() {
     if (saved_update_ == state_.update && saved_validated_ == state_.validated) {
         return;
@@ -53,10 +53,10 @@ void Trainer::save_best() {
     });
 }
 
-// Takes weights and score of the best validation. False: that file is damaged or gone, and the last weights stay. Of a
-// run that was taken back to an older checkpoint the best state may be from the time after it.
+// Loads weights and score of the best validation. Returns false if best.gguf is damaged or missing; the current weights
+// then stay. After going back to an older checkpoint, best.gguf may be newer than the run.
 bool Trainer::restore_best() {
-    char has_best = 1; // for all ranks
+    char has_best = 1; // broadcast to all ranks
     on_all_ranks(ranks_, [&] {
         if (!ranks_.is_root()) {
             return;
@@ -77,11 +77,10 @@ bool Trainer::restore_best() {
     return has_best != 0;
 }
 
-// The newest checkpoint that is whole. Throws Error(usage) when the run was started with other settings: then its
-// weights may have other shapes too.
+// Loads the newest intact checkpoint. Throws Error(usage) if its settings differ, because the shapes may differ too.
 RunState Trainer::load_last(const std::string & settings) {
     const std::vector<std::string> files = folder_.checkpoints();
-    std::vector<std::string>       damaged; // and what is wrong with each
+    std::vector<std::string>       damaged; // messages of damaged checkpoints
     const auto                     accept = [&](const RunState & state) {
         std::vector<SettingChange> changes = changed_settings(settings, state.settings);
         changes.erase(std::remove_if(changes.begin(), changes.end(), may_change), changes.end());
@@ -111,7 +110,7 @@ RunState Trainer::load_last(const std::string & settings) {
     }
 }
 
-// Ranks may run on machines with files of their own.
+// Ranks may run on different machines with their own copies of the files.
 void Trainer::check_same_settings() {
     const std::vector<std::string> all =
         all_gather_results(ranks_, [&] { return dump_json(settings_json(settings_, sums_, Recorded::all)); });
@@ -189,7 +188,7 @@ void Trainer::resume_from(const std::string & settings) {
     }
     state_.settings = dump_json(now);
     folder_.cut_metrics(state_.update, state_.validated);
-    // For the next --resume, which may come without the flags of this one.
+    // So that the next --resume does not need the flags of this one.
     folder_.update_config(settings_toml(settings_));
     if (settings_.n_updates > n_before) {
         log_info("extending the run from " + std::to_string(n_before) + " to " + std::to_string(settings_.n_updates) +

@@ -1,5 +1,5 @@
-// Examples of a task as tokens: prompts, and targets for any number of steps left to the latent computation. Prompts
-// are tokenized once; of targets, which depend on the stage, only the lengths are kept.
+// Training data: finds the files of a data directory and tokenizes prompts and targets, with any number of steps
+// removed from the target. Prompts are tokenized once; targets depend on the stage, so only their lengths are cached.
 #pragma once
 
 #include "task/example_prompt.h"
@@ -19,8 +19,8 @@ struct TextLayout {
 
 class TrainingData {
   public:
-    // Throws Error(unsupported) when the vocabulary has no end token, and Error(format) naming an example whose text the
-    // vocabulary cannot spell.
+    // Throws Error(unsupported) if the vocabulary has no EOS token, and Error(format) naming an example that the
+    // tokenizer cannot encode.
     TrainingData(std::vector<Example> examples, const Tokenizer & tokenizer, TextLayout layout);
 
     size_t          size() const { return examples_.size(); }
@@ -28,22 +28,22 @@ class TrainingData {
 
     std::string                  prompt_text(size_t i) const;
     const std::vector<int32_t> & prompt(size_t i) const { return prompt_tokens_[i]; }
-    // Steps n_skip_steps+1.. and the answer, then the end token.
+    // Target: steps n_skip_steps+1 .., the answer, then EOS.
     TokenizedExample tokenized(size_t i, int n_skip_steps) const;
 
-    // The same with what a teacher writes before the answer: all steps but the last, which would give it away.
+    // The same with the trace of the teacher: all steps but the last, which contains the answer.
     TokenizedExample with_teacher(size_t i, int n_skip_steps) const;
 
-    // Takes out examples with more than n_rows tokens in prompt and target (at n_skip_steps) together; gives how many.
+    // Drops examples with more than n_rows tokens in prompt and target (at n_skip_steps); returns how many.
     size_t drop_longer(size_t n_rows, int n_skip_steps);
-    // The longest prompt and target together, and which example it is.
+    // The example with the most tokens in prompt and target.
     struct Longest {
         size_t n_rows  = 0;
         size_t example = 0;
     };
     Longest longest(int n_skip_steps) const;
 
-    // Prompts and targets tokenized so far.
+    // Number of texts tokenized so far.
     size_t n_encoded() const { return n_encoded_; }
 
   private:
@@ -56,15 +56,15 @@ class TrainingData {
     ExamplePrompts                    prompts_;
     int32_t                           end_ = 0;
     std::vector<std::vector<int32_t>> prompt_tokens_;
-    // By n_skip_steps: tokens of prompt and target of each example together, filled in when first asked for.
+    // Cache: for each n_skip_steps the number of tokens of prompt and target of each example.
     mutable std::map<int, std::vector<size_t>> rows_;
     mutable size_t                             n_encoded_ = 0;
 };
 
-// "<dir>/<split>.jsonl", "<dir>/<split>.json" or "<dir>/<split>.csv", the first there is; else "".
+// Path of the first that exists of <dir>/<split>.jsonl, .json and .csv; "": none.
 std::string find_split(const std::string & dir, const std::string & split);
 
-// Throws Error(not_found) naming what was looked for.
+// The same; throws Error(not_found) if there is none.
 std::string get_split(const std::string & dir, const std::string & split);
 
 } // namespace penelope

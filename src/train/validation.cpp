@@ -26,14 +26,14 @@ void Validator::for_local_batches(size_t                                        
     for (size_t batch = size_t(ranks_.rank()); batch < n_batches(n); batch += size_t(ranks_.size())) {
         const size_t first = batch * size_t(options_.batch_size);
         work(batch, first, std::min(n, first + size_t(options_.batch_size)));
-        if (stop_()) { // answers that were cut off are no wrong ones
+        if (stop_()) { // interrupted answers must not count as wrong
             throw Error(ErrorKind::cancelled, "interrupted");
         }
     }
 }
 
 double Validator::loss(const Stage & stage) {
-    // Losses of the batches, then their numbers of targets.
+    // Summed losses of the batches, then their numbers of target tokens.
     const size_t              n         = n_batches(n_);
     const std::vector<double> parts     = all_reduce_results(ranks_, 2 * n, [&](std::vector<double> & mine) {
         for_local_batches(n_, [&](size_t number, size_t first, size_t end) {
@@ -51,8 +51,7 @@ double Validator::loss(const Stage & stage) {
     return n_targets > 0 ? std::accumulate(parts.begin(), middle, 0.0) / n_targets : 0.0;
 }
 
-// The method on the weights as they are now. The graphs of a context read the time tables they were built on, so it goes with
-// them.
+// The method with the current weights. The graphs of a context refer to the time tables, so both are rebuilt together.
 std::unique_ptr<Method> Validator::current_method() {
     context_.reset();
     tables_ = std::make_unique<WeightStore>(backend_.device(), false);
@@ -60,7 +59,7 @@ std::unique_ptr<Method> Validator::current_method() {
         .make({ model_.sidecar(), model_.modules(), backend_.device(), model_.tokenizer(), *tables_ });
 }
 
-// With room for the longest prompt, whatever the method puts after it, and the answer.
+// Sized for the longest prompt, the rows of the method and the answer.
 Context & Validator::context(const Method & method) {
     if (!context_) {
         size_t longest = 0;
@@ -112,7 +111,7 @@ std::vector<double> Validator::exact(const std::vector<int> & depths) {
 }
 
 bool Validator::writes_visible_steps() {
-    constexpr size_t    kProbeExamples = 16; // examples are enough to tell a habit
+    constexpr size_t    kProbeExamples = 16; // enough to see whether the model writes steps
     std::vector<size_t> with_steps;
     for (size_t i = 0; i < n_ && with_steps.size() < kProbeExamples; i++) {
         if (!data_.example(i).steps.empty()) {
@@ -134,7 +133,7 @@ bool Validator::writes_visible_steps() {
             const Prefill prefilled = method.prefill(where, fresh_prompts(prompts), 0);
             size_t        which     = first;
             for (const Answer & answer : loop.run(prefilled, std::vector<Answer>(prompts.size()), greedy)) {
-                // As much of it as there was room for.
+                // The answer may be truncated.
                 const std::string step = data_.example(with_steps[which++]).steps.front() + "\n";
                 mine[0] +=
                     !answer.text.empty() && step.compare(0, answer.text.size(), answer.text, 0, step.size()) == 0;

@@ -1,5 +1,5 @@
-// How well the model in training answers: the loss on held-out targets, and how many answers are exactly right when it writes
-// them itself, greedily, through the same code as inference.
+// Validation during training: loss on held-out targets, and exact match of greedily generated answers, through the same
+// code as inference.
 #pragma once
 
 #include "infer/decode_loop.h"
@@ -18,17 +18,17 @@
 namespace penelope {
 
 struct ValidationOptions {
-    size_t    limit      = 200;           // examples, the first of the file; 0: all
-    int       batch_size = 8;             // side by side
-    int       n_predict  = 0;             // new tokens at most; 0: as the protocol says for the method
-    ggml_type kv_type    = GGML_TYPE_F32; // of what answers are written from
+    size_t    limit      = 200;           // number of examples from the start of the file; 0: all
+    int       batch_size = 8;             // batch size
+    int       n_predict  = 0;             // maximum number of new tokens; 0: default of the method
+    ggml_type kv_type    = GGML_TYPE_F32; // type of the KV cache
 };
 
 class Validator {
   public:
-    // reader: how answers are read. Everything outlives the validator. stop: asked while a batch is answered and after
-    // it; what is measured by then is thrown away and Error(cancelled) is thrown, on all ranks. The ranks share the
-    // batches; all get the same results, which do not depend on how many ranks there are.
+    // reader parses answers. All arguments must outlive the validator. If stop() returns true, results are discarded
+    // and all ranks throw Error(cancelled). The batches are divided among the ranks; the results are the same on all
+    // ranks and do not depend on the number of ranks.
     Validator(const TrainedModel & model, const TrainingData & data, const AnswerReader & reader,
               const Backend & backend, const ValidationOptions & options, Collective & ranks,
               std::function<bool()> stop);
@@ -37,17 +37,16 @@ class Validator {
 
     double loss(const Stage & stage); // mean over target tokens
 
-    // The share of right answers at each depth, ascending.
+    // Exact match at each K, given in ascending order.
     std::vector<double> exact(const std::vector<int> & depths);
 
-    // Whether backbone and LoRA alone, asked without latent steps, write the first step of most examples that have any.
+    // Whether backbone and LoRA alone, without latent steps, write the first gold step of most examples.
     bool writes_visible_steps();
 
     size_t n_bytes() const;
 
   private:
-    // Calls `work` for every batch of this rank out of n examples: its number, its first example and the one after its
-    // last.
+    // Calls `work` for every batch of this rank with its index and its range [first, end) of the n examples.
     void   for_local_batches(size_t n, const std::function<void(size_t batch, size_t first, size_t end)> & work) const;
     size_t n_batches(size_t n) const;
     std::unique_ptr<Method> current_method();
@@ -64,7 +63,7 @@ class Validator {
     size_t                       n_;
     BatchGraphCache              graphs_;
     std::unique_ptr<Context>     context_;
-    std::unique_ptr<WeightStore> tables_; // of the method last asked for
+    std::unique_ptr<WeightStore> tables_; // time tables of the current method
 };
 
 } // namespace penelope
