@@ -176,10 +176,9 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
         s.batch_size = protocol.batch_size;
     }
     if (s.n_updates == 0) {
-        const double epochs = s.epochs > 0 ? s.epochs : training.is_cot_stage ? protocol.cot_epochs : 0;
-        s.n_updates         = epochs > 0
-                                  ? std::max<int64_t>(1, int64_t(std::ceil(epochs * double(examples.size()) / s.batch_size)))
-                                  : protocol.latent_updates;
+        const double epochs    = s.epochs > 0 ? s.epochs : training.is_cot_stage ? protocol.cot_epochs : 0;
+        const double n_updates = std::ceil(epochs * double(examples.size()) / s.batch_size);
+        s.n_updates            = epochs > 0 ? std::max<int64_t>(1, int64_t(n_updates)) : protocol.latent_updates;
     }
     if (s.backbone_lr == 0) {
         s.backbone_lr = training.is_cot_stage ? kCotLr : kLatentLr;
