@@ -23,7 +23,7 @@ struct Axis {
     std::string text(double tick) const;
 };
 
-// Around the finite ones of these values; 0 to 1 when there is none.
+// An axis that covers the finite values; 0 to 1 if there are none.
 Axis make_axis(const std::vector<double> & values, const AxisStyle & style = {});
 
 } // namespace penelope

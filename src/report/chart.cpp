@@ -130,7 +130,8 @@ class Plot {
                text_at(box.right, box.bottom - 3, level.name, "text-anchor=\"end\" fill=\"#666\" font-size=\"11\"");
     }
 
-    // n_above: curves drawn after this one. A curve is wider than those above it, so that one that lies under another still shows.
+    // n_above: curves drawn after this one. A curve is wider than those above it, so that one that lies under another
+    // still shows.
     std::string curve(const Series & series, const Line & line, bool markers, size_t n_above) {
         const double      spare  = std::min<double>(double(n_above), kMostAbove);
         const std::string width  = px(kStroke + kWider * spare);

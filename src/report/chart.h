@@ -18,7 +18,7 @@ struct Series {
     std::vector<ChartPoint> points; // in drawing order
 };
 
-// A dashed line across, for what values are to be compared with.
+// A dashed horizontal line, e.g. a baseline.
 struct Level {
     std::string name;
     double      y;
@@ -32,8 +32,8 @@ struct Chart {
     std::vector<Level>  levels;
 };
 
-// A whole SVG document of a fixed width, higher when the legend takes several lines. Points that are not finite, or not positive
-// on a logarithmic axis, are left out.
+// An SVG document of fixed width; the height grows with the legend. Skips points that are not finite, or not positive
+// on a logarithmic axis.
 std::string draw_chart(const Chart & chart);
 
 } // namespace penelope

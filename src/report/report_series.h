@@ -1,4 +1,4 @@
-// What the charts of a report show, as series of points.
+// The data series of the charts in a report.
 #pragma once
 
 #include "report/chart.h"
@@ -21,7 +21,7 @@ struct ScoredMethod {
     std::vector<Evaluation> runs;
 };
 
-// Means over equal stretches, so that a curve of thousands of noisy values can be read.
+// Averages over equal intervals, to smooth curves of thousands of values.
 std::vector<ChartPoint> averaged(const std::vector<ChartPoint> & points);
 
 std::vector<ChartPoint> in_percent(std::vector<ChartPoint> points);

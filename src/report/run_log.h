@@ -1,4 +1,4 @@
-// What a training run wrote down about itself, read back from the metrics.jsonl of its folder.
+// Reads metrics.jsonl of a training run.
 #pragma once
 
 #include "report/chart.h"
@@ -20,8 +20,8 @@ struct RunLog {
     uint64_t                peak_memory       = 0;
 };
 
-// A last line without its end, as a killed run leaves it, is passed over. Throws Error naming file and line for any other that
-// cannot be read, for a folder without metrics and for metrics without an update.
+// Ignores an incomplete last line, as a killed run leaves it. Throws Error with file and line for other invalid lines,
+// a folder without metrics, and metrics without an update.
 RunLog read_run_log(const std::string & folder);
 
 } // namespace penelope

@@ -1,6 +1,5 @@
-// Whether data files are fit for a fair comparison: no id and no question twice, within a file or across files, and answers
-// that the task's extractor can produce. Also counts what the files hold: depths, digits, answers, order of the options.
-// Input: files, or examples in memory; output: a report as JSON, which `penelope data` writes as audit.json.
+// Data audit: no duplicate ids or questions, within a file or across files, and answers that the task can parse. Also
+// counts depths, digits, answers and the order of options. `penelope data` writes the report as audit.json.
 #pragma once
 
 #include "base/json.h"
@@ -19,19 +18,19 @@ struct NamedExamples {
 
 struct AuditReport {
     bool        ok;
-    std::string problem; // the first repeats by name, one line; empty if ok
+    std::string problem; // one line naming the first problems; empty if ok
 
-    // {"status": "ok"|"error", "task", "n", "files": [{"file", "n", "questions_sha256", "counts": {facet: {value: n}}}],
-    //  "repeated_ids": {"n", "first": [..]}, "repeated_questions": {..}, "unreadable_answers": {..}}; with "error" also
-    //  "kind", "message" and "hint". questions_sha256 is over the hashes of the questions in file order.
+    // {"status": "ok"|"error", "task", "n", "files": [{"file", "n", "questions_sha256", "counts": {facet: {value:
+    // n}}}], "repeated_ids": {"n", "first": [..]}, "repeated_questions": {..}, "unreadable_answers": {..}}; with
+    // "error" also "kind", "message" and "hint". questions_sha256 is over the hashes of the questions in file order.
     OrderedJson json;
 };
 
-// task null: taken from the shape of the questions; questions of no known task are compared as plain text.
+// task null: recognized by the questions; questions of no known task are compared as plain text.
 AuditReport audit(const std::vector<NamedExamples> & files, const Task * task = nullptr);
 
-// Each path is a .jsonl or .json file or a folder, which stands for all such files in it but audit.json. Throws Error as
-// read_examples does (ids that occur twice are for the report), and not_found for a folder without such files.
+// Each path is a .jsonl or .json file or a folder, which stands for all such files in it but audit.json. Throws Error
+// as read_examples does (ids that occur twice are for the report), and not_found for a folder without such files.
 AuditReport audit_paths(const std::vector<std::filesystem::path> & paths, const Task * task = nullptr);
 
 // Throws Error (format) with the report's problem unless it is ok.

@@ -1,4 +1,4 @@
-// What guessing gives: the share of examples answered correctly by one constant answer per group of questions.
+// Baselines without reasoning: accuracy of the best constant answer for each group of questions.
 #pragma once
 
 #include "task/example.h"
@@ -7,8 +7,7 @@
 
 namespace penelope {
 
-// The best constant answer is chosen for each group on these very examples, at least one; one group for all: the share of
-// the most frequent answer.
+// The constant is chosen on these examples, of which there is at least one. One group for all: the majority baseline.
 double best_constant_accuracy(const std::vector<Example> &                        examples,
                               const std::function<std::string(const Example &)> & group);
 

@@ -1,4 +1,4 @@
-// Which task a set of examples is treated as, and why: what is said decides, else the questions' own marks.
+// Chooses the task of a set of examples: --task if given, else by recognizing the questions.
 #pragma once
 
 #include "task/task.h"
@@ -10,12 +10,11 @@ namespace penelope {
 
 struct TaskChoice {
     const Task * task;
-    std::string  why; // for people, without a full stop
+    std::string  why; // reason, for messages
 };
 
-// name: a task's name, empty when none was given. match: how answers of the generic task are compared, empty when not
-// said; only that task has a choice there, so a given one means it. Throws Error(usage) for an unknown name, and for a
-// match given together with another task.
+// name: --task, may be empty. match: --match, may be empty; it implies the generic task. Throws Error(usage) for an
+// unknown name, and for a match together with another task.
 TaskChoice choose_task(const std::string & name, const std::string & match, const std::vector<Example> & examples);
 
 // "task prontoqa: every question has ...; --task generic treats them as any other text"

@@ -1,5 +1,5 @@
-// Two sets of predictions on the same questions: the difference in exact match with a bootstrap interval over question ids,
-// and the spread over several runs.
+// Compares two sets of predictions on the same questions: difference in exact match with a paired bootstrap interval,
+// and mean and standard deviation over runs.
 #pragma once
 
 #include "task/score.h"
@@ -12,8 +12,8 @@
 namespace penelope {
 
 struct Outcome {
-    std::string id, question; // generated ids repeat from file to file: only both together tell a question
-    double      share;        // of the runs that answer it correctly
+    std::string id, question; // generated ids repeat across files, so both identify a question
+    double      share;        // fraction of the runs that answer it correctly
 };
 
 struct Outcomes {
@@ -21,8 +21,8 @@ struct Outcomes {
     std::vector<Outcome> questions; // by id, ascending
 };
 
-// The outcomes of runs with predictions, each at its chosen_score(), or all at K = steps unless that is negative. name stands
-// for them in messages. Throws Error(usage) when there is no prediction at that K.
+// Outcomes of runs at K = steps, or each at its chosen_score() if steps is negative. name is used in messages. Throws
+// Error(usage) if there are no predictions at that K.
 Outcomes outcomes_of(const std::vector<Evaluation> & runs, int steps, const std::string & name);
 
 struct PairedDifference {
@@ -31,17 +31,16 @@ struct PairedDifference {
     double low = 0, high = 0; // 95 % interval
 };
 
-// Throws Error(usage) unless both are about the same questions.
+// Throws Error(usage) if the questions differ.
 PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vector<Outcome> & b, uint64_t seed = 1,
                                   int n_samples = 10000);
 
-// The predictions of a run at its chosen_score() against the guess of their task; nullopt where the task has none or no K was
-// chosen.
+// A run at its chosen_score() against the first baseline of the task; nullopt: no such baseline or no chosen K.
 std::optional<PairedDifference> difference_to_chance(const Evaluation & run, const Task & task);
 
 struct MeanStd {
     double mean = 0;
-    double sd   = 0; // of the sample; 0 for fewer than two
+    double sd   = 0; // sample standard deviation; 0 for fewer than two runs
 };
 MeanStd mean_std(const std::vector<double> & values);
 

@@ -1,4 +1,5 @@
-// Comma-separated values as spreadsheets write them (RFC 4180): cells in quotes may hold commas, newlines and doubled quotes.
+// Comma-separated values as spreadsheets write them (RFC 4180): quoted cells may contain commas, newlines and doubled
+// quotes.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@ namespace penelope {
 
 struct CsvRow {
     std::vector<std::string> cells;
-    size_t                   line; // it starts on, from 1
+    size_t                   line; // where it starts, from 1
 };
 
-// Rows without any text are left out. Throws Error(format) naming the line of a quote that does not end.
+// Skips empty rows. Throws Error(format) with the line of an unterminated quote.
 std::vector<CsvRow> parse_csv(const std::string & text, const std::string & name);
 
 } // namespace penelope

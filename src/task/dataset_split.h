@@ -1,4 +1,4 @@
-// One file of examples divided into train, valid and test.
+// Splits one file of examples into train, valid and test.
 #pragma once
 
 #include "task/task.h"
@@ -12,8 +12,8 @@ struct SplitRatios {
 // "80,10,10": two or three numbers, train first. Throws Error(usage).
 SplitRatios parse_split_ratios(const std::string & text);
 
-// Drawn by the seed. Examples with the same question (spaces and capitals aside) go to the same part: a model must not be
-// tested on what it was shown. Throws Error(usage) when a part that was asked for would be empty.
+// Random by seed. Examples with the same question (ignoring spaces and case) go to the same part, so that no test
+// question is trained on. Throws Error(usage) if a requested part would be empty.
 Dataset split_dataset(const std::vector<Example> & examples, const SplitRatios & shares, uint64_t seed);
 
 } // namespace penelope

@@ -1,7 +1,6 @@
-// Answers the questions of a task with a session and scores them: exact match, parse rate, output tokens, latency, layer
-// applications, at one or several K in one pass. Input: examples and a session; output: predictions and a score per K.
-// Latency is that of single questions, measured apart from the scoring, which answers many side by side and shares work
-// between depths. Tokenizing and loading are outside the measured time.
+// Evaluation: answers questions with a session and measures exact match, parse rate, output tokens, latency and layer
+// applications, at one or several K in one pass. Latency is measured in a separate pass with single questions, without
+// loading and tokenizing, because scoring batches questions and shares work between K.
 #pragma once
 
 #include "infer/session.h"
@@ -16,22 +15,21 @@ namespace penelope {
 
 struct EvaluateOptions {
     std::string      method;                 // see Engine::method
-    std::vector<int> steps;                  // ascending; empty: the file's own K
-    int              n_predict         = -1; // -1: 32, and 256 for a visible trace
-    int              n_batch           = 8;  // questions side by side, at most the session's streams
-    int              n_latency_samples = 16; // questions answered once more, alone, for the latency; 0: none
+    std::vector<int> steps;                  // ascending; empty: default K of the file
+    int              n_predict         = -1; // -1: 32, with visible steps 256
+    int              n_batch           = 8;  // batch size, at most the streams of the session
+    int              n_latency_samples = 16; // questions run once more one at a time; 0: none
 };
 
 struct EvaluateEvents {
-    // After each batch, with the share of the work that is done; false ends the evaluation. So does Session::cancel().
+    // Called after each batch with the fraction done; returning false ends the evaluation, as does Session::cancel().
     std::function<bool(double share)> progress = [](double) { return true; };
-    // With the predictions of a batch as soon as they are there, not timed yet. Nothing of a batch that was cut off.
+    // Called with the predictions of each complete batch, before latency is measured.
     std::function<void(const Evaluation & batch)> answered = [](const Evaluation &) {};
 };
 
-// An evaluation that was ended early holds what was answered until then, see Evaluation::n_unanswered and ::interrupted.
-// Throws Error: usage for no examples and for a K the method cannot take, format for a gold answer that no text can
-// be read as.
+// An interrupted evaluation has the answers so far, see Evaluation::n_unanswered and ::interrupted.
+// Throws Error(usage) for no examples or an unsupported K, Error(format) for a gold answer that is not valid.
 Evaluation evaluate(Session & session, const AnswerReader & reader, const std::vector<Example> & examples,
                     const EvaluateOptions & options, const EvaluateEvents & events = {});
 

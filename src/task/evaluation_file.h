@@ -1,5 +1,5 @@
-// Evaluations as JSON, written by `penelope eval` and read by `penelope report` and `penelope eval --compare`: an object per run
-// with its scores, and a line per question and K with everything needed to look at a failure.
+// Evaluations as JSON, written by `penelope eval` and read by `penelope report` and `penelope eval --compare`: one
+// object per run with its scores, and one line per question and K with the prediction.
 #pragma once
 
 #include "base/json.h"
@@ -13,11 +13,11 @@ namespace penelope {
 // {"status", "task", "method", "results": [per K], "default_K", "best_K", "chance"}; predictions are not part of it.
 OrderedJson evaluation_json(const Evaluation & evaluation);
 
-// A line per prediction. run: which of several it is, counted from 1.
+// One line per prediction. run: number of the run, from 1.
 std::string prediction_lines(const Evaluation & evaluation, size_t run);
 
-// A file of either kind: one evaluation per run in it. Throws Error naming file and line for what is neither, for an empty
-// file, and for a question that a run answers twice at one K.
+// Reads a file of either kind: one evaluation per run. Throws Error with file and line for other contents, an empty
+// file, and a question that occurs twice in a run at one K.
 std::vector<Evaluation> read_evaluations(const std::string & path);
 
 } // namespace penelope

@@ -1,5 +1,5 @@
-// The shapes an example may have in a file, one entry each: which keys tell it, how it is read and written, and how a model is
-// asked that is trained on it.
+// The formats of examples, one table entry each: the key that identifies it, how it is read and written, and the
+// default prompt template and answer prefix.
 #pragma once
 
 #include "base/error.h"
@@ -14,11 +14,11 @@ namespace penelope {
 struct ExampleFormat {
     const char * name;
     ExampleKind  kind;
-    const char * mark; // the key only this shape has
-    // Fills in everything but the id. where stands in messages. Throws Error(format) for missing, empty and wrong fields.
+    const char * mark; // the key that only this format has
+    // Reads everything but the id. where: position for messages. Throws Error(format) for missing or invalid fields.
     void (*read)(const Json & object, const std::string & where, Example & example);
     void (*write)(const Example & example, OrderedJson & object);
-    const char * prompt_template; // unless one is given
+    const char * prompt_template; // default
     const char * answer_prefix;
 };
 
@@ -26,14 +26,14 @@ const std::vector<ExampleFormat> & example_formats();
 
 const ExampleFormat & format_of(ExampleKind kind);
 
-// By its keys; the first format when it has none of them.
+// Recognized by its keys; the first format if it has none of them.
 const ExampleFormat & format_of(const Json & object);
 
-const char * example_hint(); // what a file may look like
+const char * example_hint(); // describes the formats
 
 Error bad_example(const std::string & where, const std::string & why);
 
-// A text, or a number as it is written. Throws Error(format).
+// A string, or a number as written. Throws Error(format).
 std::string required_text(const Json & object, const char * key, const std::string & where);
 
 } // namespace penelope

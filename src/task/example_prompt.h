@@ -1,5 +1,5 @@
-// The prompt of an example as a model is asked: text around the question, or the model's own chat template. Trainer, evaluation
-// and `data check` share it.
+// The prompt of an example: prompt template around the question, or the model's chat template. Shared by training,
+// evaluation and `data check`.
 #pragma once
 
 #include "task/example.h"
@@ -14,12 +14,12 @@ namespace penelope {
 
 class ExamplePrompts {
   public:
-    // prompt_template: with {question}, or chat_prompt_template. Throws Error(unsupported) when the model has no chat template
-    // that can be run.
+    // prompt_template: with {question}, or chat_prompt_template. Throws Error(unsupported) if the model has no usable
+    // chat template.
     ExamplePrompts(const Tokenizer & tokenizer, std::string prompt_template);
 
     std::string          text(const Example & example) const;
-    std::vector<int32_t> tokens(const Example & example) const; // BOS included where the vocabulary adds one
+    std::vector<int32_t> tokens(const Example & example) const; // with BOS if the tokenizer adds one
 
   private:
     std::vector<ChatMessage> messages(const Example & example) const;

@@ -1,5 +1,4 @@
-// Reading answers out of generated text, one rule a task, the same for every method.
-// Input: what the model wrote after the prompt; output: the answer in the form of the gold answers, empty if there is none.
+// Parsing answers from generated text: one rule per task, the same for every method. Empty: no answer found.
 #pragma once
 
 #include <string>

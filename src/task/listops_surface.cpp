@@ -1,6 +1,6 @@
-// What can be said about a ListOps question from its surface: the outermost operator, the digits that stand directly in it,
-// how deep the brackets go; and how far a guess gets that looks no further.
-// Input: questions as text, in our spelling or that of the original ListOps (`[MAX 2 9 [MIN 4 7 ] 0 ]`).
+// What can be said about a ListOps question from its surface: the outermost operator, the digits that stand directly in
+// it, how deep the brackets go; and how far a guess gets that looks no further. Input: questions as text, in our
+// spelling or that of the original ListOps (`[MAX 2 9 [MIN 4 7 ] 0 ]`).
 #include "task/baseline.h"
 #include "task/listops.h"
 #include "task/question.h"

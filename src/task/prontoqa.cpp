@@ -60,7 +60,8 @@ struct Property {
     bool        negated;
 };
 
-// A rule in the surface form it keeps in context and proof: "Lempuses are ...", "Each lempus is ..." or "Every lempus is ...".
+// A rule in the surface form it keeps in context and proof: "Lempuses are ...", "Each lempus is ..." or "Every lempus
+// is ...".
 class RuleWriter {
   public:
     explicit RuleWriter(Rng & rng) : rng_(rng) {}

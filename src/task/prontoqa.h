@@ -1,6 +1,6 @@
-// PrOntoQA: does a property follow from a chain of rules about made-up concepts? A context of shuffled rules and two facts,
-// `True or false: Max is not hot.`, and a proof that walks up the chain; distractors share its concepts. Every example has
-// the structure of the published 5-hop files, for any number of hops from 1 to 6.
+// PrOntoQA: does a property follow from a chain of rules about made-up concepts? A context of shuffled rules and two
+// facts, `True or false: Max is not hot.`, and a proof that walks up the chain; distractors share its concepts. Every
+// example has the structure of the published 5-hop files, for any number of hops from 1 to 6.
 #pragma once
 
 #include "base/rng.h"
@@ -16,7 +16,7 @@ std::vector<ChanceLevel> prontoqa_chance(const std::vector<Example> & examples);
 bool                     is_prontoqa_question(const std::string & question);
 Facets                   prontoqa_facets(const Example & example);
 
-// What each step finds out about the person, which is what the next one begins with; the last one decides the answer, which stays.
+// The property each step derives, which the next step starts from; then the answer.
 std::vector<std::string> prontoqa_results(const Example & example);
 
 } // namespace penelope

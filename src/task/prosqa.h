@@ -1,6 +1,6 @@
-// ProsQA: which of two concepts is somebody? Sentences spell the edges of a random directed graph in shuffled order; the
-// steps are a shortest path from the entity asked about to the right concept. The procedure reproduces the statistics of
-// the published files (nodes, edges, path lengths, families).
+// ProsQA: which of two concepts is somebody? Sentences spell the edges of a random directed graph in shuffled order;
+// the steps are a shortest path from the entity asked about to the right concept. The procedure reproduces the
+// statistics of the published files (nodes, edges, path lengths, families).
 #pragma once
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-// What the generators share: checking the options, drawing the three splits in a fixed order from independent random
-// streams, keeping questions apart across splits, numbering.
+// Shared by the generators: checks options, draws test, valid and train from independent random streams, avoids
+// duplicate questions across splits, and numbers the examples.
 #pragma once
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ class QuestionSet {
     QuestionSet(std::string (*normalize)(const std::string &), const std::unordered_set<std::string> & excluded)
         : normalize_(normalize), hashes_(excluded) {}
 
-    // False if the question, in some spelling, is there already.
+    // Returns false if the question, after normalization, is already in the set.
     bool add(const std::string & question);
 
   private:
@@ -34,19 +34,20 @@ struct SplitRequest {
 // Makes the n examples of a split, ids left empty.
 using FillSplit = std::function<std::vector<Example>(const SplitRequest & request, QuestionSet & seen, Rng & rng)>;
 
-// Checks sizes, depth ranges (within `possible`) and options the task does not have, then fills test, valid and train in
-// this order, each from its own stream of the seed, and numbers the examples TASK-SPLIT-INDEX. A split of size 0 is empty.
+// Checks sizes, depth ranges (within `possible`) and options the task does not have, then fills test, valid and train
+// in this order, each from its own stream of the seed, and numbers the examples TASK-SPLIT-INDEX. A split of size 0 is
+// empty.
 Dataset generate_splits(const std::string & task, const DatasetOptions & options, DepthRange possible,
                         std::string (*normalize)(const std::string &), const FillSplit & fill);
 
-// Draws until n different questions are there. Throws Error (usage) when new ones stop coming.
+// Draws until there are n distinct questions. Throws Error(usage) when no new ones are found.
 std::vector<Example> fill_by_drawing(const SplitRequest & request, QuestionSet & seen,
                                      const std::function<Example(size_t index)> & draw);
 
 // A depth of the range, uniformly.
 int draw_depth(const DepthRange & range, Rng & rng);
 
-// The error for a request that has more examples than there are different questions.
+// Error for a request with more examples than distinct questions.
 Error too_few_questions(const SplitRequest & request, const std::string & where);
 
 } // namespace penelope

@@ -1,5 +1,5 @@
-// The tasks the project knows: how each makes its data, reads an answer out of generated text and what guessing gives.
-// Input: a task's name; output: its entry in a registry of plain functions.
+// Registry of the built-in tasks: how each generates data, parses an answer from generated text, and which accuracy
+// guessing reaches.
 #pragma once
 
 #include "task/example.h"
@@ -17,8 +17,8 @@ struct DepthRange {
     int last;
 };
 
-// What depth means: nested operators (listops), hops of the shortest path (prosqa), hops of the proof (prontoqa), edges from the
-// start to the end (thread).
+// Depth: nested operators (listops), hops of the shortest path (prosqa) or of the proof (prontoqa), edges from start to
+// end (thread).
 struct DatasetOptions {
     uint64_t                 seed = 0;
     size_t                   n_train;
@@ -26,9 +26,9 @@ struct DatasetOptions {
     size_t                   n_test;
     DepthRange               depth; // of train and valid
     DepthRange               test_depth;
-    std::vector<std::string> operators;      // listops: those to draw from; empty: all
-    double                   branch_p  = 0;  // listops: chance that a digit argument becomes an operator of its own
-    int                      max_steps = -1; // listops: transitions kept in a trace, -1 = all
+    std::vector<std::string> operators;      // listops: operators to use; empty: all
+    double                   branch_p  = 0;  // listops: probability that a digit argument becomes an operator
+    int                      max_steps = -1; // listops: truncate the steps after this many, -1: no limit
     int                      n_chains  = 3;  // thread
     int         min_chains = 0; // thread: train questions have min_chains .. n_chains; 0: n_chains, as valid and test
     std::string surface    = "letters";       // thread: letters or words
@@ -41,21 +41,21 @@ struct Dataset {
     std::vector<Example> test;
 };
 
-// What answering without reasoning gives on a set of examples.
+// Accuracy of a baseline without reasoning.
 struct ChanceLevel {
     std::string how;
     double      share; // of examples answered correctly
 };
 
-// Named properties of an example that an audit counts, such as ("depth", "3").
+// Named properties of an example that the audit counts, e.g. ("depth", "3").
 using Facets = std::vector<std::pair<std::string, std::string>>;
 
-// What the comparison of methods fixes for a task.
+// Training defaults of the task, from the paper's comparison.
 struct Protocol {
     double  cot_epochs     = 3;
     int64_t latent_updates = 1500;
     int     batch_size     = 4;
-    int     n_thoughts     = 6; // Coconut's
+    int     n_thoughts     = 6; // default K of Coconut
 };
 
 struct Task {
@@ -64,58 +64,58 @@ struct Task {
     std::vector<const char *> task_options; // flags of `penelope data` that not every task takes
     Protocol                  protocol;
 
-    // Deterministic in the options; no two examples of the set share a question hash. Throws Error (usage) for options
-    // out of range or asking for more different questions than there are. The test set depends on neither the size of
-    // train nor that of valid.
+    // Deterministic for given options; all question hashes are distinct. Throws Error(usage) for options out of range
+    // or more questions than exist. The test set does not depend on the sizes of train and valid.
     Dataset (*generate)(const DatasetOptions & options);
 
-    // The answer in generated text (what stands after the answer prefix), in the form of the gold answers; empty = not parsed.
+    // Parses the answer from generated text (after the answer prefix) into the form of the gold answers; empty: not
+    // parsed.
     std::string (*extract)(const std::string & text);
 
-    // What guessing gives on these examples, at least one. The first level is the one a model has to beat.
+    // Baselines on these examples, at least one. The first is the one a model has to beat.
     std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples);
 
-    // The answer behind the first level, where it follows from the question; null where it does not.
+    // The answer of the first baseline if it depends only on the question; else null.
     std::string (*baseline_answer)(const std::string & question);
 
-    // The question in the form that is hashed: two questions with the same one count as the same.
+    // Canonical form of a question for hashing; questions with equal forms are duplicates.
     std::string (*normalize)(const std::string & question);
 
-    // Whether the question has the marks of this task, which no other data has.
+    // Whether the question belongs to this task.
     bool (*recognizes)(const std::string & question);
 
     Facets (*facets)(const Example & example);
 
-    // What stands in mind after each step, in words of the trace, then what stands there at the end. Empty without steps.
+    // The result of each step, then the answer. Empty without steps.
     std::vector<std::string> (*results)(const Example & example);
 
-    // What the first step starts from, in the same form.
+    // What the first step starts from, e.g. the start node of a chain.
     std::string (*start)(const Example & example);
 
-    const char * answer_prefix; // what a trained model writes before an answer, unless told otherwise
+    const char * answer_prefix; // default text before the answer
 
-    const char * marks; // what its questions are recognized by, for people: "every question is ..."
+    const char * marks; // how its questions are recognized, for messages: "every question is ..."
 };
 
 const std::vector<Task> & tasks();
 
-// The targets of --step-loss: the results the file gives and then the answer, else those the task reads from the steps.
+// Targets of --step-loss: `step_results` of the file and the answer, else what the task parses from the steps.
 std::vector<std::string> step_results(const Task & task, const Example & example);
 
-// What the chain of results begins with: what the file says, else what the task reads from question or steps. Needs steps.
+// Start of the chain of results, from the file or else parsed by the task. Needs steps.
 std::string chain_start(const Task & task, const Example & example);
 
-// Also by the name "generic". Throws Error (usage) naming the known tasks.
+// Also accepts "generic". Throws Error(usage) listing the known tasks.
 const Task & find_task(const std::string & name);
 
-// The task of data that belongs to none of the above: its answers are compared as texts (see task/answer_reader.h). It makes no
-// data: generate is null.
+// The task of your own data: answers are compared as text (task/answer_reader.h). It has no generator: generate is
+// null.
 const Task & generic_task();
 
-// The task whose questions these are, by shape alone; null if they belong to none.
+// The built-in task of these questions; null: none.
 const Task * recognize_questions(const std::vector<Example> & examples);
 
-// The task whose questions these are, by shape, if it can read their answers too; null if they belong to none.
+// The same, if the task can also parse their answers.
 const Task * recognize_task(const std::vector<Example> & examples);
 
 } // namespace penelope
