@@ -92,7 +92,9 @@ class Plot {
     double x(double value) const { return kLeft + x_.fraction(value) * (right() - kLeft); }
     double y(double value) const { return bottom() - y_.fraction(value) * kPlotHeight; }
     bool   shows(const ChartPoint & p) const {
-          return std::isfinite(p.x) && std::isfinite(p.y) && (!x_.logarithmic || p.x > 0) && (!y_.logarithmic || p.y > 0);
+          const bool x_ok = std::isfinite(p.x) && (!x_.logarithmic || p.x > 0);
+          const bool y_ok = std::isfinite(p.y) && (!y_.logarithmic || p.y > 0);
+          return x_ok && y_ok;
     }
 
     std::string frame(const Chart & chart) const {

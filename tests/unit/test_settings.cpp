@@ -109,7 +109,7 @@ TEST_CASE("values that are none are refused under the name of their flag") {
     for (const auto & [name, text] :
          { std::pair("interval", "1-3"), std::pair("interval", "7"), std::pair("interval", ":"),
            std::pair("rates", "1e-4,"), std::pair("rates", "nan,1"), std::pair("rates", "1;2"), std::pair("clip", "-1"),
-           std::pair("clip", "inf"), std::pair("batch", "x"), std::pair("kv-type", "f31"),
+           std::pair("clip", "inf"), std::pair("batch-size", "x"), std::pair("kv-type", "f31"),
            std::pair("full", "maybe") }) {
         CAPTURE(name);
         CAPTURE(text);
@@ -183,7 +183,7 @@ TEST_CASE("a setting that only one of two runs has is a difference, but for stag
         }
         return keys;
     };
-    CHECK(different("{\"seed\":1}", "{\"seed\":1,\"stages_for\":3}").empty());
+    CHECK(different("{\"seed\":1}", "{\"seed\":1,\"curriculum_updates\":3}").empty());
     CHECK(different("{\"seed\":1}", "{\"seed\":2}") == std::vector<std::string>{ "seed" });
     CHECK(different("{\"seed\":1,\"kv_type\":\"f16\"}", "{\"seed\":1}") == std::vector<std::string>{ "kv_type" });
     CHECK(different("{\"seed\":1}", "{\"seed\":1,\"kv_type\":\"f16\"}") == std::vector<std::string>{ "kv_type" });
