@@ -1,5 +1,5 @@
-// What the rest of the program knows of an architecture. Each has a folder with its numbers, its layers and the table of their
-// tensors, and one line in list.inc; nothing else names it.
+// The description of a model architecture. Each architecture has a folder with its hyperparameters, layers and tensor
+// table, and one line in list.inc. No other code knows it by name.
 #pragma once
 
 #include "arch/layer.h"
@@ -14,35 +14,37 @@ namespace penelope {
 class GgufReader;
 class GgufWriter;
 
-// A published size, for measuring without its file.
+// A published model size, for benchmarks with random weights.
 struct KnownShape {
     const char * name;
     ModelConfig  config;
-    int          start; // of the interval [start, n_layer) that refinements repeat
+    int          start; // default interval of latent steps: layers [start, n_layer)
 };
 
 struct Architecture {
     const char *              name;     // general.architecture
-    std::vector<const char *> hf_types; // model_type of a config.json; the first is written
-    const char *              hf_class; // its architectures[0]
+    std::vector<const char *> hf_types; // model_type in config.json; export writes the first
+    const char *              hf_class; // architectures[0] in config.json
 
     std::unique_ptr<Layer> (*make_layer)(const ModelConfig & config, int il);
 
     int            rope_mode      = 0; // GGML_ROPE_TYPE_*
     bool           partial_rotary = false;
-    bool           scaled_rope    = false; // may have rope_freqs.weight, Llama 3's scaling
+    bool           scaled_rope    = false; // may have rope_freqs.weight (Llama 3 RoPE scaling)
     ValueTransform norms          = ValueTransform::same;
 
-    // Beside "model.": prefixes the tensors of a checkpoint may have instead, and those of parts that are left out.
+    // Tensor name prefixes of Hugging Face checkpoints besides "model.", and prefixes of tensors that are ignored
+    // (vision).
     std::vector<const char *> hf_prefixes = {};
     std::vector<const char *> hf_skipped  = {};
 
-    // Keys beyond those every decoder has; any may be null. read_hf also refuses what the graph cannot express.
+    // Read and write hyperparameters that only this architecture has; may be null. read_hf throws for unsupported
+    // features.
     void (*read_gguf)(const GgufReader & file, ModelConfig & config)                   = nullptr;
     void (*write_gguf)(GgufWriter & writer, const ModelConfig & config)                = nullptr;
     void (*read_hf)(const Json & json, const std::string & path, ModelConfig & config) = nullptr;
     void (*write_hf)(const ModelConfig & config, OrderedJson & json)                   = nullptr;
-    // One line for `info` on what is special about the layers; null: nothing.
+    // One line for `penelope info` about the layers; may be null.
     std::string (*describe)(const ModelConfig & config) = nullptr;
 
     std::vector<KnownShape> shapes = {};
@@ -51,11 +53,11 @@ struct Architecture {
 const std::vector<const Architecture *> & architectures();
 std::string                               architecture_names(); // "llama, qwen3"
 
-// Null when there is none.
+// Null when unknown.
 const Architecture * find_architecture(const std::string & name);
 const Architecture * find_architecture_of_hf(const std::string & model_type);
 
-// Throw Error(unsupported) naming the supported ones.
+// Throw Error(unsupported) with the list of supported architectures.
 const Architecture & get_architecture(const GgufReader & file);
 const Architecture & get_architecture(const ModelConfig & config);
 

@@ -6,7 +6,7 @@ namespace penelope {
 
 namespace {
 
-// Each head of x [head_dim * n_head, rows] for itself.
+// RMS norm of each head of x [head_dim * n_head, rows].
 Node norm_heads(Graph & g, Node x, Node weight, int head_dim, float eps) {
     if (!weight) {
         return x;
@@ -36,7 +36,7 @@ void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWei
 
 namespace {
 
-// q [head_dim * n_head, rows] with rotary positions -> the mix of values.
+// q [head_dim * n_head, rows] after RoPE -> attention output of the same shape.
 Node attend_batched(Graph & g, const LayerCall & call, const BatchedAttention & batched, Node q,
                     const AttentionShape & shape) {
     const int64_t n_features = q->ne[0], n = q->ne[1] / batched.count;
@@ -63,13 +63,13 @@ Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node 
     }
     std::vector<Node> parts;
     for (const Segment & segment : segments) {
-        const Kv seen        = call.state.read(g, call.il, segment);
-        Node     arch_config = slice_rows(g, q, segment.first, segment.count);
+        const Kv seen    = call.state.read(g, call.il, segment);
+        Node     queries = slice_rows(g, q, segment.first, segment.count);
         if (segment.n_queries > segment.count) {
-            Node all = attention(g, pad_rows(g, arch_config, segment.n_queries), seen.k, seen.v, segment.mask, shape);
+            Node all = attention(g, pad_rows(g, queries, segment.n_queries), seen.k, seen.v, segment.mask, shape);
             parts.push_back(slice_rows(g, all, 0, segment.count));
         } else {
-            parts.push_back(attention(g, arch_config, seen.k, seen.v, segment.mask, shape));
+            parts.push_back(attention(g, queries, seen.k, seen.v, segment.mask, shape));
         }
     }
     return concat_rows(g, parts);

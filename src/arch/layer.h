@@ -1,4 +1,4 @@
-// One decoder layer of some architecture: it lists its tensors, says what it keeps of a sequence, and builds its nodes.
+// Interface of a decoder layer: lists its tensors, declares its per-sequence state, builds its nodes.
 #pragma once
 
 #include "arch/config.h"
@@ -7,14 +7,14 @@
 
 namespace penelope {
 
-// What a layer is built on besides x.
+// Arguments of Layer::build() besides x.
 struct LayerCall {
     const ModelConfig & config;
     const RopeParams &  rope;
     int                 il;
     const RowLayout &   rows;
     SequenceState &     state;
-    const OutputRows *  output_rows; // null: every row is kept
+    const OutputRows *  output_rows; // null: all rows
 
     bool has_no_output_rows() const { return output_rows && !output_rows->index && output_rows->count == 0; }
 };
@@ -26,8 +26,8 @@ class Layer {
     virtual void       list_tensors(const ModelConfig & config, TensorTable & table) = 0;
     virtual StateShape state(const ModelConfig & config) const                       = 0;
 
-    // x [n_embd, n_rows] -> the kept rows; null when none are kept, and then only the sequence's state has changed. Marks one layer
-    // application.
+    // x [n_embd, n_rows] -> the output rows. Without output rows it only updates the KV cache or recurrent state and
+    // returns null. Marks one layer application.
     virtual Node build(Graph & g, const LayerCall & call, Node x) const = 0;
 };
 

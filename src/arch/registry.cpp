@@ -1,4 +1,4 @@
-// The architectures there are: one line each in list.inc, their folders hold the rest.
+// The list of architectures, from list.inc.
 #include "arch/architecture.h"
 #include "base/error.h"
 #include "gguf/keys.h"

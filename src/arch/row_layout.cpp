@@ -4,7 +4,7 @@ namespace penelope {
 
 void set_dropout_rows(Graph & g, const std::vector<Segment> & segments) {
     if (!g.tape()) {
-        return; // nothing is drawn
+        return; // no dropout in inference
     }
     auto spans = std::make_shared<SeqRowsList>();
     for (const Segment & segment : segments) {

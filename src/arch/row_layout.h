@@ -1,5 +1,6 @@
-// Which rows a call to run_layers works on. Several sequences may lie side by side in one matrix; each stretch of rows that
-// attends together is a segment. Row r of a stream holds position r of that sequence.
+// The batch of a call to run_layers(), as llama_batch is in llama.cpp: which rows of the activation matrix belong to
+// which sequence and position. Consecutive rows of one sequence form a segment. A stream is a slot of the cache that
+// holds one sequence; its row r holds position r.
 #pragma once
 
 #include "graph/graph.h"
@@ -8,55 +9,57 @@
 
 namespace penelope {
 
-// Where a store keeps the recurrent states of a sequence; see arch/sequence_state.h.
+// Where to read or write the recurrent state of a sequence; see arch/sequence_state.h.
 enum class StateSlot {
-    current,    // what the newest rows left
-    prompt_end, // what the prompt left
-    discard,    // nowhere: nobody comes back to it
+    current,    // state after the newest rows
+    prompt_end, // state after the prompt
+    discard,    // do not store it: it is never read
 };
 
 struct Segment {
-    int       first; // its first row in the matrix
+    int       first; // first row in the activation matrix
     int       count;
-    int       stream; // the sequence it belongs to
-    int       row;    // where its first row stands in the sequence
-    int       n_kv;   // rows [0, n_kv) of the sequence are looked at; the mask hides those after its own
-    Node      mask;   // [n_kv, count] F16 of 0 and -inf; null: all of them are seen
+    int       stream; // id of the sequence
+    int       row;    // position of its first row in the sequence
+    int       n_kv;   // attention reads rows [0, n_kv) of the sequence; the mask is causal
+    Node      mask;   // [n_kv, count] F16 of 0 and -inf; null: nothing is masked
     StateSlot from = StateSlot::current, to = StateSlot::current;
-    // F32 [1], how many rows are no padding: a recurrence has no mask and must not see the others. Null: all of them.
+    // F32 [1], number of rows that are not padding: a recurrent layer has no mask and must skip the others. Null: all.
     Node n_valid = nullptr;
-    // Rows attention is asked, zeros after its own: the mask has as many. 0: its own.
+    // Attention pads the queries to this many rows (so does the mask) to get the kernel for long prompts. 0: no
+    // padding.
     int n_queries = 0;
 };
 
-// Sequences with equally many rows each, attended to in one go over all sequences of a cache: a node instead of one a sequence.
+// Batched attention: one attention node over all streams of the cache instead of one node per sequence. Needs equally
+// many rows per sequence.
 struct BatchedAttention {
-    int  count = 0;       // rows of each sequence; 0: attention goes segment by segment
-    int  n_kv  = 0;       // places looked at
-    Node mask  = nullptr; // F16 [n_kv, count, 1, streams], hides all of those that take no part
-    Node row_of_stream =
-        nullptr; // I32 [streams], which sequence of the call a stream is; any for those that take no part
-    Node stream_of_row = nullptr; // I32 [sequences], the way back
+    int  count         = 0;       // rows per sequence; 0: one attention node per segment
+    int  n_kv          = 0;       // attention reads rows [0, n_kv) of each stream
+    Node mask          = nullptr; // F16 [n_kv, count, 1, streams]; streams outside the batch are masked
+    Node row_of_stream = nullptr; // I32 [streams], index of the stream's sequence in the batch; arbitrary outside
+    Node stream_of_row = nullptr; // I32 [sequences], the inverse
 };
 
 struct RowLayout {
-    Node positions  = nullptr; // I32 [n_rows]
-    Node cache_rows = nullptr; // I64 [n_rows], where a SequenceCache stores them; unused by SequenceNodes
+    Node                 positions  = nullptr; // I32 [n_rows]
+    Node                 cache_rows = nullptr; // I64 [n_rows], row of the KV cache (SequenceCache only)
     std::vector<Segment> segments;
     BatchedAttention     batched;
 };
 
-// The rows that are still needed after the last layer of a call; the others only leave their keys and values behind.
+// The rows whose output is needed after the last layer (inp_out_ids in llama.cpp). At the other rows the last layer
+// only computes keys and values.
 struct OutputRows {
-    int                  first     = 0;       // a stretch of rows ...
-    int                  count     = 0;       // (0: none at all)
-    Node                 index     = nullptr; // ... or any rows, I32 [n]
-    Node                 positions = nullptr; // I32 of the kept rows
-    std::vector<Segment> segments;            // `first` counts kept rows
+    int                  first     = 0;       // rows [first, first + count) ...
+    int                  count     = 0;       // (0: none)
+    Node                 index     = nullptr; // ... or, if set, these rows: I32 [n]
+    Node                 positions = nullptr; // I32, positions of the output rows
+    std::vector<Segment> segments;            // Segment::first counts output rows
     BatchedAttention     batched;
 };
 
-// Random draws that follow are those of these rows, until others are named.
+// Tells dropout which sequence and position each row of the following matrices has.
 void set_dropout_rows(Graph & g, const std::vector<Segment> & segments);
 
 } // namespace penelope

@@ -1,15 +1,16 @@
-// What the sequences leave behind in each layer for the rows that come later: keys and values of every row in an attention
-// layer, a state of fixed size in a recurrent one.
+// Interface between a layer and the state of its sequences: the KV cache of an attention layer, the recurrent state of
+// a recurrent one (Qwen3.5's delta nets). Implementations: model/sequence_cache.h.
 //
-// One rule for both. A call writes rows at places r .. r + n - 1 of a sequence:
-//   - it reads what the sequence left before place r, and nothing else;
-//   - it replaces whatever stood at r and after;
-//   - it keeps what stands before r, so that rows can be written at r again and again, each time from the same past.
-// Keys and values obey it at every place. A recurrent state has no places to go back to, so a store keeps the states at the
-// places a method comes back to: training keeps all of them as nodes, inference the end of the prompt (StateSlot::prompt_end) beside the
-// running one (StateSlot::current), which is all that refinements, the final pass and decoding ever read.
-//
-// Layers only say which segment they are at; which method runs them, and how often, they never learn.
+// One rule for both. A batch that writes positions r .. r + n - 1 of a sequence
+//   - reads the state of positions before r and nothing else;
+//   - overwrites everything at r and after;
+//   - leaves everything before r as it is, so that positions r, r + 1, ... can be computed again and again from the
+//     same past (every latent step does that).
+// A KV cache supports this for any r. A recurrent state has no positions to return to, so states are stored at the
+// positions that are needed again. Training has all of them as nodes. Inference stores two: after the prompt
+// (StateSlot::prompt_end), from which every latent step and the final pass start, and after the newest rows
+// (StateSlot::current), from which decoding goes on. A layer only passes its segment. It does not know which method
+// runs it, nor how often.
 #pragma once
 
 #include "arch/row_layout.h"
@@ -24,24 +25,24 @@ struct Kv {
     Node v;
 };
 
-// What one layer keeps per sequence.
+// Shape of the state of one layer, per sequence.
 struct StateShape {
     bool                 has_kv = true;
-    std::vector<int64_t> recurrent; // numbers (F32) in each tensor of its recurrent state
+    std::vector<int64_t> recurrent; // elements (F32) of each tensor of the recurrent state
 };
 
 class SequenceState {
   public:
     virtual ~SequenceState() = default;
 
-    // Attention. k, v: [head_dim * n_head_kv, n_rows] of all rows of one call at layer il.
+    // KV cache of layer il. k, v: [head_dim * n_head_kv, n_rows], all rows of the batch.
     virtual void write(Graph & g, int il, Node k, Node v, const RowLayout & rows) = 0;
     virtual Kv   read(Graph & g, int il, const Segment & segment)                 = 0;
-    // Rows [0, n_kv) of every sequence: [head_dim * n_head_kv, n_kv, streams]. For stores that keep them side by side.
+    // Rows [0, n_kv) of every stream, [head_dim * n_head_kv, n_kv, streams], for batched attention. SequenceCache only.
     virtual Kv read_all(Graph & g, int il, int n_kv);
 
-    // Recurrence, segment by segment in order of rows: the tensors of the state before the segment's first row (flat F32; zeros
-    // when nothing came before, for which a store of nodes gives none at all so that nothing is computed from them) ...
+    // Recurrent state of layer il, one segment at a time: the tensors (flat F32) before the segment's first row ... At
+    // position 0 they are zeros; SequenceNodes returns an empty list instead, which saves the computation.
     virtual std::vector<Node> read_recurrent(Graph & g, int il, const Segment & segment) = 0;
     // ... and after its last one.
     virtual void write_recurrent(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) = 0;

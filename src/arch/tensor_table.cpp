@@ -62,7 +62,7 @@ float hf_value(ValueTransform value, float gguf) {
     }
     const float nearest =
         value == ValueTransform::one_plus ? float(double(gguf) - 1.0) : float(std::log(-double(gguf)));
-    // Fewer and fewer bits of the mantissa, as long as the way back leads to the same number.
+    // Drop mantissa bits as long as gguf_value() still gives the same result.
     float best = nearest;
     if (nearest == 0.0f) {
         return nearest;

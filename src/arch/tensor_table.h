@@ -1,6 +1,6 @@
-// The table of an architecture's tensors: for each its name and shape in GGUF and at Hugging Face, how rows and values differ
-// between the two, what it is for, and where the builders of the graph look for it. Loader, converter, exporter, LoRA, trainer,
-// new and random backbones are all fed from it; no tensor is named anywhere else.
+// The tensor table of an architecture: for each tensor its name and shape in GGUF and at Hugging Face, how rows and
+// values are converted between the two, its role, and the pointer the graph builder reads. Loader, converter, exporter,
+// LoRA, trainer and random initialization all use this table; no tensor is named anywhere else.
 #pragma once
 
 #include "graph/ops.h"
@@ -12,19 +12,19 @@
 namespace penelope {
 
 enum class TensorRole {
-    table,      // rows are looked up
+    table,      // read by get_rows: the embedding
     projection, // a matrix that LoRA adapts
-    matrix,     // a matrix that training with LoRA leaves alone
+    matrix,     // a matrix that LoRA does not adapt
     vector,     // norms, biases and the like: always F32
-    constant,   // made from the configuration, never trained
+    constant,   // computed from the hyperparameters, never trained
 };
 
 // A permutation of the rows (or columns) of a tensor between the two formats.
 struct TensorPermutation {
-    // Inside each head: pairs (i, i + head/2) become neighbours (2i, 2i + 1), as ggml's plain rotation wants them.
+    // Inside each head: pairs (i, i + head/2) become adjacent (2i, 2i + 1), as GGML_ROPE_TYPE_NORMAL expects.
     static TensorPermutation rotary_pairs(int64_t head);
-    // After `first` rows that stay: heads grouped by the key head they share (group * per_group + i) become tiled
-    // (i * n_groups + group).
+    // After `first` unchanged rows: heads grouped by their key head (group * per_group + i) become tiled (i * n_groups
+    // + group).
     static TensorPermutation tiled_heads(int64_t head, int64_t n_groups, int64_t per_group, int64_t first = 0);
 
     bool    is_same() const { return kind == Kind::same; }
@@ -36,14 +36,15 @@ struct TensorPermutation {
     int64_t head = 0, n_groups = 0, per_group = 0, first = 0;
 };
 
-// What GGUF stores instead of Hugging Face's value x.
+// Conversion of a Hugging Face value x to GGUF.
 enum class ValueTransform {
     same,
     one_plus,  // 1 + x: norms that scale by 1 + weight
-    minus_exp, // -exp(x): decay rates kept as logarithms
+    minus_exp, // -exp(x): decay rates stored as logarithms
 };
 float gguf_value(ValueTransform value, float hf);
-// The inverse: of all numbers that gguf_value() turns into this one the shortest, so that a checkpoint in BF16 comes back as it was.
+// The inverse. Of all values that gguf_value() maps to this one, the one with the shortest mantissa, so that a BF16
+// checkpoint survives the round trip.
 float hf_value(ValueTransform value, float gguf);
 
 struct TensorSpec {
@@ -55,21 +56,22 @@ struct TensorSpec {
     ValueTransform       value           = ValueTransform::same;
     std::vector<int64_t> hf_shape        = {};    // row-major; empty: ne reversed
     bool                 is_optional     = false; // a file may lack it
-    bool                 writes_residual = false; // its output is added to the residual stream
-    float                start           = 1.0f;  // of a vector in a backbone made from nothing
-    int                  layer           = -1;    // -1: of none
+    bool                 writes_residual = false; // last matrix of a block: its output is added to the residual stream
+    float                start           = 1.0f;  // initial value of a vector in a new backbone
+    int                  layer           = -1;    // -1: not in a layer
 
-    Node *   node   = nullptr; // where the graph looks for it
-    Linear * linear = nullptr; // of a matrix; node is its weight
+    Node *   node   = nullptr; // set by the loader, read by the graph builder
+    Linear * linear = nullptr; // for a matrix: node points to its weight
 
     bool                 is_matrix() const { return role == TensorRole::projection || role == TensorRole::matrix; }
     std::vector<int64_t> checkpoint_shape() const;
 };
 
-// Rows of the table under a common prefix. The functions return the row just added for whatever a caller wants to say of it.
+// Builder of the table. Names get a common prefix. Each function returns the new entry, so that the caller can set
+// further fields.
 class TensorTable {
   public:
-    // norms: how the weights of all norms are stored.
+    // norms: conversion of all norm weights.
     explicit TensorTable(ValueTransform norms = ValueTransform::same) : norms_(norms) {}
 
     void set_prefix(const std::string & gguf, const std::string & hf, int layer = -1) {
@@ -84,7 +86,7 @@ class TensorTable {
     TensorSpec & matrix(Linear & layer, const char * gguf, const char * hf, int64_t n_in, int64_t n_out);
     TensorSpec & bias(Linear & layer, const char * gguf, const char * hf, int64_t n_out);
     TensorSpec & norm(Node & node, const char * gguf, const char * hf, int64_t n);
-    // Whole names.
+    // Full names.
     TensorSpec & vector(Node & node, const char * gguf, const char * hf, std::vector<int64_t> ne);
 
     std::vector<TensorSpec> take() { return std::move(rows_); }

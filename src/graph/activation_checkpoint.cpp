@@ -8,7 +8,7 @@ namespace penelope {
 
 namespace {
 
-// Lets operations record on `tape` for as long as it lives.
+// RAII: operations record on `tape` while this object lives.
 class TapeScope {
   public:
     TapeScope(Graph & g, Tape & tape) : g_(g), before_(g.set_tape(&tape)) {}
@@ -21,7 +21,7 @@ class TapeScope {
     Tape *  before_;
 };
 
-// Second time round: no marks, the same draws.
+// RAII for the recomputation: no layer marks, the same dropout masks.
 class RecomputeScope {
   public:
     RecomputeScope(Graph & g, int64_t draw) : g_(g), before_(g.set_recomputing(true)), draw_(g.set_next_draw(draw)) {}
@@ -48,7 +48,8 @@ Node checkpoint_activations(Graph & g, const std::function<Node()> & build) {
     const int64_t draw = g.set_next_draw(0);
     g.set_next_draw(draw);
 
-    // The first tape only tells what was recorded: its rules are forgotten, and with them what they would keep.
+    // The first tape only lists what was recorded. Its backward functions are dropped, so they keep no activations
+    // alive.
     Tape first(outer);
     Node result = nullptr;
     {

@@ -1,4 +1,5 @@
-// Trading work for memory: a part of the graph whose intermediate results are not kept for the backward but built again there.
+// Activation checkpointing (torch.utils.checkpoint): activations inside a block are not stored for the backward pass
+// but recomputed there. Costs a second forward pass of the block and saves its memory.
 #pragma once
 
 #include "graph/graph.h"
@@ -7,12 +8,12 @@
 
 namespace penelope {
 
-// Runs build() and returns its result. With a tape, the operations it put down are put down a second time when the gradients
-// are built, and the gradients are taken from those: of the first ones only what later operations read stays in memory.
+// Runs build() and returns its result. With a tape, backward() runs build() a second time and takes the gradients from
+// the recomputed nodes. Of the first run only nodes that are read outside the block stay in memory.
 //
-// build() must put down the same operations both times. It may read any node made before, watched or not, and whatever it made
-// may be used afterwards, its result or a node it left elsewhere (keys and values in a store). What it refers to must live until
-// backward() has returned.
+// build() must create the same operations both times, in the same order. It may read any earlier node, and any node it
+// creates may be used later, also one it returns through a side channel (keys and values in a SequenceNodes).
+// Everything it captures must live until backward() has returned.
 Node checkpoint_activations(Graph & g, const std::function<Node()> & build);
 
 } // namespace penelope

@@ -43,7 +43,8 @@ bool accepts_unaligned(const ggml_tensor * node, const ggml_tensor * source) {
 AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment) {
     AlignedGraph aligned;
     NodeOrder    order;
-    // What the host fills is the same for all that read it. Any other tensor may be written between two readers.
+    // An input does not change while the graph runs, so all readers share one copy. Other tensors may be written in
+    // between.
     std::unordered_map<ggml_tensor *, ggml_tensor *> copies_of_inputs;
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         ggml_tensor * node = ggml_graph_node(graph, i);

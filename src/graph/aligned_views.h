@@ -1,8 +1,8 @@
-// The one place that decides whether a view may be handed to an operation.
+// Copies views that start at an unaligned address. GPU backends only.
 //
-// A device binds memory at multiples of an alignment (16 to 256 bytes); the kernels of ggml's GPU backends read a view that
-// starts elsewhere from the wrong place or stop the process. So builders take views wherever they like, and a graph for such a
-// device gets a copy, which starts where tensors start, in front of every operation that would read one at an odd place.
+// GPU backends bind buffers at a multiple of an alignment (16 to 256 bytes). Their kernels read a view that starts
+// anywhere else at the wrong address, or abort. Builders create views freely; this pass then inserts an aligned copy
+// (ggml_cont) in front of every operation that would read an unaligned view.
 #pragma once
 
 #include "graph/device.h"
@@ -13,18 +13,18 @@ namespace penelope {
 
 struct AlignedGraph {
     TensorHeaders copies;
-    OwnedGraph    owned; // of null: the graph given is fine as it is
+    OwnedGraph    owned; // owned.graph is null when no copy was needed: use the original graph
 
     size_t n_bytes() const { return copies.n_bytes() + (owned.ctx ? ggml_get_mem_size(owned.ctx.get()) : 0); }
 };
 
-// Another look at its operand: no kernel runs for it.
+// True for nodes without a kernel: views, reshapes, permutations.
 bool is_empty_op(const ggml_tensor * node);
 
-// Whether a node may read this operand wherever it starts: the node computes nothing, is the copy itself or writes to the operand.
+// Whether `node` may read `source` at any address: it runs no kernel, is a copy itself, or writes `source` in place.
 bool accepts_unaligned(const ggml_tensor * node, const ggml_tensor * source);
 
-// A graph of the same nodes in the same order with the copies between them. Nothing may have memory yet.
+// The same nodes in the same order with the copies in between. Call before any tensor has an address.
 AlignedGraph with_aligned_views(ggml_cgraph * graph, size_t alignment);
 
 } // namespace penelope

@@ -13,9 +13,10 @@ namespace penelope {
 
 namespace {
 
-constexpr int64_t kTrialRows = 64; // of the weight; what is left over in its shape decides about kernels too
+constexpr int64_t kTrialRows =
+    64; // rows of the weight; the remainder of its shape is kept too, since kernels depend on it
 
-// weight * x for some rows of numbers that fill the mantissa.
+// weight * x for test rows whose values use the whole mantissa.
 std::vector<float> trial_product(const Backend & backend, Node weight, int64_t first, int64_t n_rows) {
     const int64_t      k = weight->ne[0], m = std::min(weight->ne[1], kTrialRows + weight->ne[1] % kTrialRows);
     Graph              g(nullptr, &backend);
@@ -55,14 +56,14 @@ bool is_batch_invariant(Node weight, int64_t n_few, int64_t n_many) {
     const std::vector<float> front = trial_product(backend, weight, 0, n_few);
     const std::vector<float> back  = trial_product(backend, weight, n_many - n_few, n_few);
     if (std::all_of(front.begin(), front.end(), [](float value) { return value == 0; })) {
-        return true; // but these weights say nothing about others of their kind
+        return true; // zero weights tell nothing about others of this shape: do not cache
     }
     return known[shape] = same_bits(all.data(), front.data(), front.size()) &&
                           same_bits(all.data() + all.size() - back.size(), back.data(), back.size());
 }
 
 bool depends_on_batch_position(const std::vector<Node> & weights) {
-    // Some kernels take four rows at a time and give what is left to others.
+    // Some kernels process four rows at a time and leave the remainder to another kernel.
     constexpr int64_t kFew = 5, kMany = 17;
     return std::any_of(weights.begin(), weights.end(), [](Node weight) {
         return ggml_is_matrix(weight) && weight->ne[1] > 1 && !is_packed(weight) &&

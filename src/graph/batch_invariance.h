@@ -1,20 +1,22 @@
-// The CPU multiplies one row with other kernels than several, and they round differently: 1e-5 for F32 weights, 1e-3 for F16. So
-// what a sequence is told would depend on how many others are computed with it. Where that is so, a product is put down
-// as one of each sequence's rows, which ggml computes with the kernels that sequence would meet alone.
+// Batch invariance: a sequence gets the same bits whether it runs alone or in a batch.
+//
+// On the CPU, ggml multiplies one row with another kernel than several rows, and the two round differently (1e-5 for
+// F32 weights, 1e-3 for F16). A sequence's tokens could then depend on the other sequences of the batch. Where a trial
+// product shows such a difference, the product over the batch is split into one product per sequence.
 #pragma once
 
 #include "graph/graph.h"
 
 namespace penelope {
 
-// Into how many products of equal numbers of rows weight * x must fall apart: 1 where all rows at once give the same bits, with a
-// tape, and off the CPU.
+// Number of equal row blocks weight * x must be split into; 1 means no split. Always 1 when the result is batch
+// invariant anyway, with a tape (training), and on GPUs.
 int64_t n_invariant_splits(const Graph & g, Node weight, Node x);
 
-// Whether `n_few` rows times this weight come out as they do among `n_many`, found by trying once per type and shape.
+// Whether n_few rows times this weight give the same bits among n_many rows. Measured once per type and shape.
 bool is_batch_invariant(Node weight, int64_t n_few, int64_t n_many);
 
-// Whether a row of many can depend on where it stands among them, for one of these weights.
+// Whether, for any of these weights, the bits of a row can depend on its index in the batch.
 bool depends_on_batch_position(const std::vector<Node> & weights);
 
 } // namespace penelope

@@ -16,7 +16,7 @@ namespace penelope {
 
 namespace {
 
-// The number in a one-line file of the kernel, -1 when it cannot be read.
+// The number in a one-line sysfs file; -1 when it cannot be read.
 int read_number(const std::string & path) {
     std::ifstream file(path);
     int           value = -1;
@@ -26,13 +26,13 @@ int read_number(const std::string & path) {
 } // namespace
 
 std::vector<DeviceInfo> list_devices() {
-    log_route_ggml(); // backends and weight layouts announce themselves while they load
+    log_route_ggml(); // backends log while they load
     std::vector<DeviceInfo> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); i++) {
         ggml_backend_dev_t dev  = ggml_backend_dev_get(i);
         const auto         type = ggml_backend_dev_type(dev);
         if (type == GGML_BACKEND_DEVICE_TYPE_ACCEL) {
-            continue; // helps the CPU, holds nothing itself
+            continue; // an accelerator library (BLAS): no memory of its own
         }
         DeviceInfo info{};
         info.name        = ggml_backend_dev_name(dev);
@@ -74,7 +74,7 @@ int default_thread_count() {
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
         return 1;
     }
-    std::set<std::pair<int, int>> cores; // (package, core): threads of one core share its arithmetic units
+    std::set<std::pair<int, int>> cores; // (package, core): hyperthreads of a core count once
     int                           n_logical = 0;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &allowed)) {

@@ -1,6 +1,6 @@
-// Where graphs run. A DeviceInfo describes what the machine offers; a Backend is one stream of work on one device: every
-// session owns its own, so that sessions run from several threads. Nothing falls back to another device: an operation the
-// device lacks is an Error that names it.
+// Devices and backends. DeviceInfo describes a device of this machine; a Backend wraps a ggml_backend on one device (or
+// several, when a model is split by layers). Every session owns its Backend, so sessions may run in different threads.
+// There is no CPU fallback: an operation the device does not support is an Error that names it.
 #pragma once
 
 #include "base/error.h"
@@ -26,10 +26,11 @@ struct DeviceInfo {
 // All devices of this build, the CPU included.
 std::vector<DeviceInfo> list_devices();
 
-// name: "auto" (first GPU, else the CPU) or a name from list_devices(), case ignored. Throws Error(device) naming the choices.
+// name: "auto" (the first GPU, else the CPU) or a name from list_devices(), case-insensitive. Throws Error(device) with
+// the list of devices.
 DeviceInfo find_device(const std::string & name);
 
-// Physical cores this process may run on.
+// Number of physical cores this process may run on.
 int default_thread_count();
 
 // "ggml 0.23.0; backends: CPU, ..." for --version.
@@ -38,7 +39,7 @@ std::string ggml_version_text();
 class Backend {
   public:
     Backend(const DeviceInfo & device, int n_threads);
-    // Of a model whose layers are spread over several devices; the first one is the backend itself.
+    // For a model split over several devices. This Backend is the first device, others_ holds the rest.
     Backend(const std::vector<DeviceInfo> & devices, int n_threads);
 
     size_t          n_devices() const { return 1 + others_.size(); }
@@ -50,7 +51,7 @@ class Backend {
     const DeviceInfo &         device() const { return device_; }
     int                        n_threads() const { return n_threads_; }
 
-    // Asked before every graph and, on the CPU, between its nodes; true ends the computation with Error(cancelled).
+    // Abort callback: called before every graph and, on the CPU, between nodes. True aborts with Error(cancelled).
     void set_abort(ggml_abort_callback callback, void * data);
     bool aborted() const { return abort_ && abort_(abort_data_); }
 
@@ -64,7 +65,7 @@ class Backend {
     std::vector<std::unique_ptr<Backend>> others_;
 };
 
-// What to throw when `needed` bytes for `what` cannot be had on a device: an Error(memory) with both sizes.
+// Error(memory) for a failed allocation of `needed` bytes on a device, with needed and free bytes.
 Error device_memory_error(const std::string & what, size_t needed, const DeviceInfo & device, const std::string & hint);
 
 } // namespace penelope

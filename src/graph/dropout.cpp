@@ -10,7 +10,7 @@ namespace penelope {
 
 namespace {
 
-constexpr int kExampleBits = 20; // of the numbers that name a stream: the example's; the others are the step's
+constexpr int kExampleBits = 20; // low bits of the hash input hold the example, the others the step
 
 } // namespace
 
@@ -56,7 +56,8 @@ void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int3
         const uint64_t stream  = stream_id("dropout", source.step << kExampleBits | example);
         const int64_t  front =
             source.left_padding.empty() ? 0 : source.left_padding[size_t(span.stream) % source.left_padding.size()];
-        // Blocks are counted from the beginning of the example, four to a counter; what stands in front counts from below zero.
+        // Blocks are numbered from the first real token of the example, four per counter; left padding has negative
+        // numbers.
         const auto    block_position = uint64_t((span.position - front - span.first) * per_row + begin);
         PhiloxCounter words{};
         for (int64_t at = 0; at < end - begin; at++) {

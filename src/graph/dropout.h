@@ -1,9 +1,9 @@
-// Which elements dropout takes away: the same on every device.
+// Dropout with masks that are the same on every device and independent of the rest of the batch.
 //
-// Elements are decided in blocks. A bank holds blocks of factors, 0 for a dropped element and 1 / (1 - rate) for a kept one,
-// drawn once from the seed; every block of a use takes one of them, by a number that follows from seed, step, draw, example and
-// place. So the CPU multiplies with rows of a table, and a device gathers the same rows of the same table; and an example loses
-// the same elements whatever other examples lie beside it.
+// A table ("bank") of kDropoutPatterns masks of kDropoutBlock elements is drawn once from the seed: 0 for a dropped
+// element, 1 / (1 - rate) for one that stays. Each block of 64 activations is multiplied by one of these masks, chosen
+// by hashing (seed, step, number of the dropout in the graph, example, position). The CPU reads the table in a custom
+// kernel; GPUs gather rows of the same table.
 #pragma once
 
 #include "graph/graph.h"
@@ -15,18 +15,18 @@
 
 namespace penelope {
 
-// What dropout takes away follows from these alone. The trainer keeps them and moves `step` on; they are read whenever the
-// graph runs and must live as long as it does.
+// Everything the masks depend on. The trainer owns it and advances `step`. It is read each time the graph runs, so it
+// must live as long as the graph.
 struct Dropout {
-    float    rate = 0.0f; // in steps of 1 / kDropoutPatterns
+    float    rate = 0.0f; // rounded to a multiple of 1 / kDropoutPatterns
     uint64_t seed = 0;
     uint64_t step = 0;
-    // The number in the whole minibatch of the example that stream s works on: examples[s % size]. Empty: s itself.
+    // Stream s of the graph computes example examples[s % size] of the minibatch. Empty: example s.
     std::vector<uint32_t> examples;
-    // Places at the front of that example that hold nothing, likewise: draws count from there. Empty: none.
+    // Left padding of that example, in rows, indexed alike: positions are counted after it. Empty: no padding.
     std::vector<int> left_padding;
 
-    // [kDropoutBlock, kDropoutPatterns], made on the first call. Of every column exactly the share `rate` is dropped.
+    // The table of masks [kDropoutBlock, kDropoutPatterns]. In every column exactly the fraction `rate` is zero.
     const std::vector<float> & bank() const;
 
   private:
@@ -40,21 +40,21 @@ struct Dropout {
 constexpr int64_t kDropoutBlock    = 64;
 constexpr int64_t kDropoutPatterns = 4096;
 
-// The length of the blocks that rows of n_features fall into: the bank's own or a part of it.
+// Block length for rows of n_features: kDropoutBlock or a divisor of it.
 int64_t dropout_block(int64_t n_features);
 
-// One use of dropout in a graph: its number and the rows it works on.
+// One dropout operation of a graph: its number and the rows it works on.
 struct Draw {
     int64_t                            number = 0;
-    std::shared_ptr<const SeqRowsList> rows; // null: rows of one sequence from its beginning
+    std::shared_ptr<const SeqRowsList> rows; // null: row r is position r of sequence 0
 
-    // Which rows of the bank, seen as [block, ...], the blocks first .. first + n - 1 of x take.
+    // Indices of the masks in the bank for blocks first .. first + n - 1 of x.
     void choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const;
 };
-// The next of the graph, on the rows the graph works on now.
+// A new dropout operation on x, with the graph's next number and current rows.
 Draw next_draw(Graph & g, Node x);
 
-// x with its share of zeros, by operations every device has; the CPU has a kernel of its own (graph/kernels.h).
+// dropout(x) from ggml operations that every backend supports. The CPU uses cpu_dropout() in graph/kernels.h.
 Node device_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw);
 
 } // namespace penelope

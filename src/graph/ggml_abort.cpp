@@ -16,11 +16,11 @@ void on_abort(const char * message) {
     if (std::strstr(message, "RPC")) {
         fatal_error_handler(rpc_connection_error());
     }
-    if (std::strstr(message, "CUDA error")) { // ggml has logged which
+    if (std::strstr(message, "CUDA error")) { // ggml has already logged the details
         fatal_error_handler(Error(ErrorKind::device, "CUDA: the device failed, or its memory is full",
                                   "use --device CPU, or a smaller context, batch or model"));
     }
-    std::fprintf(stderr, "%s\n", message); // as ggml itself would
+    std::fprintf(stderr, "%s\n", message); // ggml's default
 }
 
 } // namespace

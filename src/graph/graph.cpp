@@ -81,7 +81,7 @@ void Graph::add_abort_point(Node node) {
 void Graph::output(Node node) {
     ggml_set_output(node);
     if (node->view_src) {
-        ggml_set_output(node->view_src); // its memory is what must stay
+        ggml_set_output(node->view_src); // a view has no memory of its own
     }
     expand(node);
 }
@@ -111,7 +111,7 @@ void Graph::allocate(const Backend & backend) {
     allocate(backend, *own_workspace_);
 }
 
-// Tensors of this graph forget where they lay: ggml would take it for memory of somebody else's.
+// Resets all tensor addresses. ggml treats a tensor that has one as allocated elsewhere and would not plan it again.
 void Graph::clear_addresses() {
     headers_.clear_addresses();
     aligned_.copies.clear_addresses();
@@ -173,7 +173,7 @@ ggml_backend_buffer_t Workspace::reserve(const Backend & backend, size_t device_
     needed = std::max<size_t>(needed, 1);
     if (bytes(device_id) < needed) {
         const DeviceInfo & device = backend.device_backend(device_id).device();
-        buffers_[device_id].reset(); // what it held counts as available below
+        buffers_[device_id].reset(); // free first, so that the check below counts it as available
         if (device.is_cpu) {
             require_memory(needed, "graph buffer", "use a smaller context, batch or model");
         }
@@ -224,7 +224,7 @@ void Graph::allocate(const Backend & backend, Workspace & workspace) {
     workspace.owner_ = uid_;
 }
 
-// The plan puts inputs first and in order, so that they are one stretch of memory on each device.
+// The memory plan places all inputs first and in order, so on each device they are contiguous: one upload is enough.
 void Graph::set(Node input, const void * data, size_t n_bytes) {
     GGML_ASSERT(n_bytes == ggml_nbytes(input));
     for (StagedInputs & staged : staged_) {
@@ -249,7 +249,7 @@ void Graph::upload_inputs() {
         if (staged.inputs.empty()) {
             continue;
         }
-        if (staged.set.size() < staged.inputs.size()) { // the others hold what somebody else put there
+        if (staged.set.size() < staged.inputs.size()) { // the others were written directly with set_node()
             for (const auto & [input, at] : staged.set) {
                 set_node(input, staged.bytes.data() + at, ggml_nbytes(input));
             }

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-// Loops are compiled once more for processors with AVX2 and FMA, and the faster version is chosen when the program starts.
+// Function multiversioning: loops are also compiled for AVX2 + FMA, and the loader picks the version for this CPU.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #    define PENELOPE_CPU_VERSIONS __attribute__((target_clones("arch=x86-64-v3", "default")))
@@ -22,7 +22,7 @@ namespace penelope {
 
 namespace {
 
-// The share of n that falls to thread ith of nth, in multiples of `unit`.
+// The range of n that thread ith of nth computes, in multiples of `unit`.
 struct Range {
     int64_t first, last;
 };
@@ -42,7 +42,7 @@ Node custom(Graph & g, const std::array<int64_t, 3> & ne, std::vector<Node> sour
 
 constexpr int64_t kTile = 16;
 
-// dst [dst_stride, columns of the source], tiles small enough to stay in the nearest cache from both sides
+// dst [dst_stride, columns of the source]; tiled so that source and destination stay in the L1 cache
 PENELOPE_CPU_VERSIONS
 void transpose_columns(const float * src, int64_t src_stride, int64_t rows, float * dst, int64_t dst_stride,
                        Range columns) {
@@ -89,12 +89,12 @@ void run_transpose(ggml_tensor * dst, int ith, int nth, void *) {
 
 // --- low-rank update
 
-// Eight floats; without AVX the compiler makes them of two vectors of four.
+// Eight floats; without AVX the compiler uses two SSE vectors.
 typedef float     Vector __attribute__((vector_size(32), aligned(4)));
 constexpr int64_t kWidth   = 8;
-constexpr int64_t kVectors = 8; // sums that stay in registers
+constexpr int64_t kVectors = 8; // accumulators held in registers
 
-// Numbers from one row to the next.
+// Floats from one row to the next.
 struct Strides {
     int64_t y, low;
 };
@@ -145,7 +145,7 @@ void low_rank(ggml_tensor * dst, const ggml_tensor * b, const ggml_tensor * low,
 }
 
 void run_add_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
-    low_rank(dst, dst->src[1], dst->src[2], ith, nth, true); // src[0] is what dst is a view of
+    low_rank(dst, dst->src[1], dst->src[2], ith, nth, true); // src[0] is the tensor dst is a view of
 }
 
 void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
@@ -154,7 +154,7 @@ void run_low_rank(ggml_tensor * dst, int ith, int nth, void *) {
 
 // --- weighted rows
 
-constexpr int64_t kDequantizedRows = 32; // that stand side by side: their sum is written once
+constexpr int64_t kDequantizedRows = 32; // dequantized at a time; their weighted sum is written once
 
 void dequantize_row(const void * from, ggml_type type, float * to, int64_t n) {
     switch (type) {
@@ -165,7 +165,7 @@ void dequantize_row(const void * from, ggml_type type, float * to, int64_t n) {
     }
 }
 
-// Threads share the features, so that each sum is made by one of them.
+// Threads split the features, so that each sum is computed by one thread and does not depend on their number.
 void run_weighted_rows(ggml_tensor * dst, int ith, int nth, void *) {
     const ggml_tensor * matrix  = dst->src[0];
     const ggml_tensor * weights = dst->src[1];
@@ -191,7 +191,7 @@ void run_weighted_rows(ggml_tensor * dst, int ith, int nth, void *) {
 
 typedef uint32_t Words __attribute__((vector_size(32)));
 
-// e^x within two units of the last place for x in [-87, 88]: Cody and Waite's reduction to [-ln2/2, ln2/2] and a polynomial.
+// e^x within 2 ulp for x in [-87, 88]: Cody-Waite reduction to [-ln2/2, ln2/2] and a polynomial.
 inline __attribute__((always_inline)) void exponential(Vector & x) {
     const Vector rounded = x * 1.44269504f + 12582912.0f; // adding 1.5 * 2^23 leaves the integer in the low bits
     const Vector n       = rounded - 12582912.0f;
@@ -203,7 +203,7 @@ inline __attribute__((always_inline)) void exponential(Vector & x) {
     p                    = p * r * r + r + 1.0f;
     Words bits;
     std::memcpy(&bits, &rounded, sizeof(bits));
-    bits = (bits + 127) << 23; // 2^n: the integer becomes the exponent, what lies above it falls off
+    bits = (bits + 127) << 23; // 2^n: shift n into the exponent bits
     Vector power;
     std::memcpy(&power, &bits, sizeof(power));
     x = p * power;
@@ -215,7 +215,7 @@ inline __attribute__((always_inline)) void gate_back(float * out, const float * 
     std::memcpy(&d, dy, sizeof(d));
     std::memcpy(&x, gate, sizeof(x));
     std::memcpy(&u, up, sizeof(u));
-    // Comparisons are false for a NaN, which so stays what it is.
+    // Comparisons with NaN are false, so NaN stays NaN.
     Vector e = -x;
     e        = e < -87.0f ? Vector{} - 87.0f : e;
     e        = e > 88.0f ? Vector{} + 88.0f : e;
@@ -314,7 +314,7 @@ Node cpu_swiglu_gate_back(Graph & g, Node dy, Node gate, Node up) {
 
 Node cpu_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {
     GGML_ASSERT(ggml_is_contiguous(x));
-    source.bank(); // made before threads read it
+    source.bank(); // created here, before several threads read it
     auto op = std::make_shared<DropoutOp>(DropoutOp{ &source, draw });
     g.retain(op);
     return custom(g, { x->ne[0], x->ne[1], x->ne[2] }, { x }, run_dropout, op.get());

@@ -10,7 +10,7 @@ namespace penelope {
 
 namespace {
 
-// Hands out pieces of an endless range, the smallest gap that is large enough first.
+// Best-fit free list over an unbounded address range.
 class FreeList {
   public:
     explicit FreeList(size_t alignment) : alignment_(alignment) {}
@@ -70,7 +70,7 @@ class FreeList {
     }
 
     size_t                              alignment_;
-    size_t                              end_  = 0; // everything beyond is free
+    size_t                              end_  = 0; // everything after it is free
     size_t                              peak_ = 0;
     std::map<size_t, size_t>            by_offset_;
     std::set<std::pair<size_t, size_t>> by_size_;
@@ -84,8 +84,8 @@ bool has_memory(const ggml_tensor * tensor) {
     return tensor->data || tensor->buffer;
 }
 
-// How many leading operands of an operation may give their place to its result: those that every backend reads at an element
-// (of a row it has gone over before) no later than it writes the result there.
+// How many of an operation's first operands may be overwritten by its result (in-place). Every backend must read an
+// element of such an operand no later than it writes that element of the result.
 int n_inplace_operands(ggml_op op) {
     switch (op) {
         case GGML_OP_FILL:
@@ -104,7 +104,8 @@ int n_inplace_operands(ggml_op op) {
         case GGML_OP_ROPE_BACK:
         case GGML_OP_RMS_NORM:
         case GGML_OP_SOFT_MAX:
-        case GGML_OP_SOFT_MAX_BACK: return 1; // the softmax itself is read again after the result was begun
+        case GGML_OP_SOFT_MAX_BACK:
+            return 1; // the softmax (second operand) is still read after the first result is written
         default: return 0;
     }
 }
@@ -115,18 +116,18 @@ bool same_layout(const ggml_tensor * a, const ggml_tensor * b) {
 }
 
 struct LiveRange {
-    int    defined_by = -1; // node that makes it
-    int    last       = 0;  // node that uses it last
+    int    defined_by = -1; // index of the node that computes it
+    int    last       = 0;  // index of its last reader
     bool   is_output  = false;
     bool   allocated  = false;
     size_t offset     = 0;
     size_t size       = 0;
 };
 
-// What a graph's memory is planned from. Views live in their owners.
+// Live ranges of all tensors of a graph. A view counts as a use of the tensor it points into.
 struct LiveRanges {
     std::unordered_map<const ggml_tensor *, LiveRange> of;
-    std::vector<ggml_tensor *>                         first; // there before the first node runs, and without memory
+    std::vector<ggml_tensor *>                         first; // live before the first node, and not allocated elsewhere
 
     void use(const ggml_tensor * tensor, const ggml_tensor * owned_by, int node) {
         LiveRange & range = of[owned_by];
@@ -138,7 +139,7 @@ struct LiveRanges {
 LiveRanges find_live_ranges(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs) {
     const int                               n_nodes = ggml_graph_n_nodes(graph);
     LiveRanges                              ranges;
-    std::unordered_set<const ggml_tensor *> known; // made by a node, or among the first
+    std::unordered_set<const ggml_tensor *> known; // computed by a node, or in `first`
     for (int i = 0; i < n_nodes; i++) {
         known.insert(ggml_graph_node(graph, i));
     }
@@ -167,8 +168,9 @@ LiveRanges find_live_ranges(ggml_cgraph * graph, const std::vector<ggml_tensor *
     return ranges;
 }
 
-// The operand that gives its place of `size` bytes to the result of node i, because nobody needs it afterwards: of several the
-// one made last, which is the intermediate result when the node before is fused with this one. Null: none does.
+// The operand whose `size` bytes the result of node i may reuse in place, because node i is its last reader. Of
+// several, the one computed last: that is the intermediate result when a backend fuses the previous node with this one.
+// Null: none.
 const ggml_tensor * find_inplace_operand(const ggml_tensor * node, int i, size_t size, const LiveRanges & ranges) {
     const ggml_tensor * inplace_operand = nullptr;
     for (int k = 0; k < n_inplace_operands(node->op); k++) {
@@ -196,9 +198,9 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
     const int                                     n_nodes = ggml_graph_n_nodes(graph);
     LiveRanges                                    ranges  = find_live_ranges(graph, inputs);
     FreeList                                      free_list(ggml_backend_buft_get_alignment(type));
-    std::vector<std::vector<const ggml_tensor *>> last_used_by(size_t(n_nodes) + 1); // by the node that uses them last
+    std::vector<std::vector<const ggml_tensor *>> last_used_by(size_t(n_nodes) + 1); // indexed by their last reader
 
-    // Puts a tensor where `inplace_operand` lay, or into a gap.
+    // Gives a tensor the memory of `inplace_operand`, or a block of the free list.
     const auto assign = [&](ggml_tensor * tensor, int defined_by, size_t size, const ggml_tensor * inplace_operand) {
         LiveRange & range = ranges.of[tensor];
         range.defined_by  = defined_by;
@@ -206,7 +208,7 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
         range.size        = size;
         range.offset      = inplace_operand ? ranges.of[inplace_operand].offset : free_list.allocate(size);
         if (inplace_operand) {
-            ranges.of[inplace_operand].size = 0; // its memory has a new owner
+            ranges.of[inplace_operand].size = 0; // the result owns its memory now
         }
         if (!range.is_output) {
             last_used_by[size_t(range.last)].push_back(tensor);
@@ -214,7 +216,7 @@ MemoryPlan::MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & i
         allocations_.push_back({ tensor, range.offset });
     };
     for (ggml_tensor * tensor : ranges.first) {
-        if (!ranges.of[tensor].allocated) { // an input may be named twice
+        if (!ranges.of[tensor].allocated) { // an input may be listed twice
             assign(tensor, -1, ggml_backend_buft_get_alloc_size(type, tensor), nullptr);
         }
     }

@@ -1,10 +1,10 @@
-// Where each tensor of a graph lies in one buffer: tensors whose lives do not overlap share memory. ggml has such a planner
-// too, but it stops the process when memory falls into more than 256 gaps, which the graph of a training step does.
+// Memory planner: gives each tensor of a graph an offset in one buffer. Tensors whose live ranges do not overlap share
+// memory. Replaces ggml_gallocr, which aborts when its free list exceeds 256 blocks; a training step exceeds that.
 //
-// Backends fuse chains of nodes (a product and the bias added to it, a norm and its weight, a gate and its factor) into one
-// kernel, which reads what the first node reads while it writes what the last one writes. The plan keeps that safe: an
-// intermediate result that nobody else reads gives its place to the next node of the chain, and it was placed while all
-// operands of the first node were alive; so the last result lies on none of them, or element for element on one.
+// Backends fuse chains of nodes (product + bias, norm + weight, gate + factor) into one kernel, which reads the inputs
+// of the first node while it writes the output of the last. That stays safe here: an intermediate result with a single
+// reader is reused in place by the next node of the chain, and it was allocated while all inputs of the first node were
+// live. So the last result overlaps none of these inputs, or exactly one of them element by element.
 #pragma once
 
 #include "ggml-backend.h"
@@ -17,18 +17,18 @@ namespace penelope {
 class MemoryPlan {
   public:
     MemoryPlan() = default;
-    // Plans for everything in the graph that has no memory yet. `inputs` are filled before the graph runs and lie apart from
-    // each other; outputs (ggml_set_output) keep their memory until the end.
+    // Plans every tensor of the graph that has no address yet. `inputs` get memory of their own at the start of the
+    // buffer; outputs (ggml_set_output) stay allocated until the end.
     MemoryPlan(ggml_cgraph * graph, const std::vector<ggml_tensor *> & inputs, ggml_backend_buffer_type_t type);
 
     size_t n_bytes() const { return n_bytes_; }
 
-    // Gives every planned tensor its address in a buffer of at least n_bytes(). None of them may have one.
+    // Sets the address of every planned tensor in a buffer of at least n_bytes(). None of them may have an address.
     void assign_addresses(ggml_backend_buffer_t buffer) const {
         assign_tensors(buffer);
         assign_views();
     }
-    // The same in two steps: tensors with memory of their own, then views.
+    // The same in two steps: first tensors with memory of their own, then views.
     void assign_tensors(ggml_backend_buffer_t buffer) const;
     void assign_views() const;
 

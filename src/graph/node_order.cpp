@@ -17,7 +17,7 @@ void NodeOrder::add(ggml_tensor * node) {
             enter(at->src[next++]);
             continue;
         }
-        // ggml's word for a tensor that is not computed
+        // GGML_OP_NONE marks a leaf, except for parameters
         if (at->op != GGML_OP_NONE || (at->flags & GGML_TENSOR_FLAG_PARAM)) {
             nodes_.push_back(at);
         }
@@ -25,7 +25,7 @@ void NodeOrder::add(ggml_tensor * node) {
     }
 }
 
-// Nodes and the others have lists of their own, both of this length.
+// A ggml_cgraph has one array for nodes and one for leaves, both of this capacity.
 size_t NodeOrder::graph_bytes() const {
     return ggml_graph_overhead_custom(std::max<size_t>(n_tensors(), 1), false);
 }

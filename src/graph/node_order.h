@@ -1,7 +1,7 @@
-// Nodes in the order they are computed in, and the ggml graph of exactly these.
+// Topological order of the nodes, like ggml_build_forward_expand but without a limit.
 //
-// A ggml graph is made for a number of nodes and ends the process at the first one too many. So the nodes are found and counted
-// here, in ggml's own order and without its recursion, and the graph is made when all are known.
+// A ggml_cgraph has a fixed capacity and aborts when it is exceeded. So nodes are collected here first, in ggml's order
+// but without its recursion, and the ggml_cgraph is created when their number is known.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -12,24 +12,23 @@
 namespace penelope {
 
 struct OwnedGraph {
-    ggml_context_ptr ctx; // of the list of nodes; their headers lie elsewhere
+    ggml_context_ptr ctx; // owns the node list; the tensor structs are in TensorHeaders
     ggml_cgraph *    graph = nullptr;
 };
 
 class NodeOrder {
   public:
-    // The node, behind all it is made from, unless it is here already.
+    // Appends the node after everything it depends on, unless it is already in the order.
     void                               add(ggml_tensor * node);
     const std::vector<ggml_tensor *> & nodes() const { return nodes_; }
-    size_t     n_tensors() const { return seen_.size(); } // with those that are computed from nothing
-    OwnedGraph graph() const;
-    size_t     graph_bytes() const; // of the graph that graph() would make
+    size_t                             n_tensors() const { return seen_.size(); } // nodes and leaves
+    OwnedGraph                         graph() const;       // a ggml_cgraph of exactly these nodes
+    size_t                             graph_bytes() const; // host memory of graph()
 
   private:
-    std::vector<ggml_tensor *>              nodes_;
-    std::unordered_set<const ggml_tensor *> seen_;
-    std::vector<std::pair<ggml_tensor *, int>>
-        stack_; // while adding: whose sources are looked at, and the next of them
+    std::vector<ggml_tensor *>                 nodes_;
+    std::unordered_set<const ggml_tensor *>    seen_;
+    std::vector<std::pair<ggml_tensor *, int>> stack_; // depth-first search: (tensor, index of its next source)
 };
 
 } // namespace penelope

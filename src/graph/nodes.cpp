@@ -55,7 +55,7 @@ Node dequantized(Graph & g, Node x) {
     if (!ggml_is_quantized(x->type)) {
         return x;
     }
-    // Every backend decodes all types when it gathers rows; few do when they copy.
+    // Every backend dequantizes all types in get_rows; few do in cpy.
     Node all = ggml_cast(g.ctx(), ggml_arange(g.ctx(), 0.0f, float(x->ne[1]), 1.0f), GGML_TYPE_I32);
     return ggml_get_rows(g.ctx(), x, all);
 }

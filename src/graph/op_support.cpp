@@ -19,7 +19,7 @@ bool is_one_of(int64_t number, std::initializer_list<int64_t> known) {
     return std::find(known.begin(), known.end(), number) != known.end();
 }
 
-// ggml-cuda: these run through their operands as one stretch of memory.
+// ggml-cuda: the kernels of these operations assume contiguous operands. Number of operands that must be.
 int n_contiguous_operands(ggml_op op) {
     switch (op) {
         case GGML_OP_UNARY:

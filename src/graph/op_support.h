@@ -1,15 +1,16 @@
-// What kernels take for granted although the device says that it runs the operation: read in the pinned ggml's sources, because a
-// graph that breaks one of these ends the process or is computed wrongly on the device alone.
+// Op support beyond ggml_backend_supports_op: conditions that the kernels of the pinned ggml version assume but do not
+// report. A graph that breaks one aborts, or computes wrong values on that device only.
 #pragma once
 
 #include "graph/device.h"
 
 namespace penelope {
 
-// Null: everything is as the kernel expects. Else what is not.
+// Why the device's kernel cannot run this node; null when it can.
 const char * unsupported_reason(const ggml_tensor * node, const DeviceInfo & device);
 
-// What the device says, and what it does not say. Views are not asked about: devices refuse them for the size of what they look at.
+// ggml_backend_supports_op and unsupported_reason together. True for views: some devices reject them because of the
+// size of the tensor they point into, although no kernel runs.
 bool supports_node(const ggml_tensor * node, const DeviceInfo & device);
 
 } // namespace penelope

@@ -1,5 +1,6 @@
-// The operations all models and modules are built from. Every function puts down its forward nodes and, when the graph has a
-// tape and an input is wanted, records its gradient: forward and backward stand side by side in ops_*.cpp.
+// Differentiable operations, the building blocks of all models. Each function creates its forward nodes and, when the
+// graph has a tape and an input requires a gradient, records its backward. Forward and backward are side by side in
+// ops_*.cpp.
 //
 // All nodes are matrices [features, rows] in ggml order unless a comment says otherwise; activations are F32.
 #pragma once
@@ -25,7 +26,7 @@ Node gelu(Graph & g, Node a);               // exact, x Phi(x); ops_gelu.cpp
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
 Node dropout(Graph & g, Node x, const Dropout & source);
-// The same elements as in a draw before, without a gradient.
+// The mask of an earlier dropout applied again; records no gradient.
 Node dropout_again(Graph & g, Node x, const Dropout & source, const Draw & draw);
 
 // --- ops_norm.cpp
@@ -35,8 +36,7 @@ Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps);
 
 // --- ops_linear.cpp
 
-// A low-rank update: y += scale * B (A x), with a tape and dropout y += scale * B (A dropout(x)). Updates that read the same x
-// share the mask.
+// LoRA: y += scale * B (A x), or y += scale * B (A dropout(x)) in training. Pairs that read the same x share the mask.
 struct LoraPair {
     Node            a       = nullptr; // [n_in, rank]
     Node            b       = nullptr; // [rank, n_out]
@@ -47,7 +47,7 @@ struct LoraPair {
 struct Linear {
     Node     weight     = nullptr; // [n_in, n_out], any type
     Node     bias       = nullptr; // [n_out] F32, may be null
-    Node     transposed = nullptr; // [n_out, n_in], kept for the backward of a frozen weight; null in inference
+    Node     transposed = nullptr; // [n_out, n_in] for the backward of a frozen weight; null in inference
     LoraPair lora;
 };
 
@@ -57,27 +57,27 @@ Node embed(Graph & g, Node table, Node ids);          // table [d, n_vocab], ids
 // --- ops_attention.cpp
 
 struct RopeParams {
-    int   n_dims     = 0; // features of a head that turn
+    int   n_dims     = 0; // leading features of a head that are rotated
     int   mode       = 0; // GGML_ROPE_TYPE_*
     float freq_base  = 10000.0f;
     Node  factors    = nullptr; // [n_dims/2] F32 frequency divisors, may be null
     int   n_ctx_orig = 0;
 };
-// Turns each head of x [head_dim * n_head, rows] by its row's position, I32 [rows].
+// Rotary position embedding of each head of x [head_dim * n_head, rows]; positions I32 [rows].
 Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & params);
 
 struct AttentionShape {
     int   head_dim;
     int   n_head;
-    int   n_head_kv; // query head h reads head h / (n_head / n_head_kv)
+    int   n_head_kv; // grouped-query attention: query head h reads KV head h / (n_head / n_head_kv)
     float scale;
 };
-// q [head_dim * n_head, n_q], k and v [head_dim * n_head_kv, n_kv] (rows may be strided), mask [n_kv, n_q] F16 of 0 and -inf or
-// null when every query sees every row -> [head_dim * n_head, n_q]. Fused without a tape where the device can, else by an explicit
-// softmax.
+// q [head_dim * n_head, n_q], k and v [head_dim * n_head_kv, n_kv] (rows may be strided), mask [n_kv, n_q] F16 of 0 and
+// -inf, or null when every query sees every row -> [head_dim * n_head, n_q]. Flash attention without a tape where the
+// device has it, otherwise an explicit softmax.
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
-// The same for several sequences in one node, where the device fuses it: q [head_dim * n_head, n_q, n], k and v [head_dim * n_head_kv,
-// n_kv, n], mask [n_kv, n_q, 1, n] -> like q. Without a tape.
+// The same for n sequences in one node: q [head_dim * n_head, n_q, n], k and v [head_dim * n_head_kv, n_kv, n],
+// mask [n_kv, n_q, 1, n] -> shape of q. Inference only.
 Node batched_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape);
 
 // --- ops_rows.cpp

@@ -33,13 +33,13 @@ Node split_heads(Graph & g, Node x, int head_dim) {
     return ggml_view_3d(g.ctx(), x, head_dim, x->ne[1], n, x->nb[1], ggml_row_size(x->type, head_dim), 0);
 }
 
-// The way back, a view that is not contiguous: [head_dim, rows, n] -> [head_dim * n, rows] once copied.
+// The inverse as a non-contiguous view: [head_dim, rows, n] -> [head_dim * n, rows] once copied.
 Node merge_heads(Graph & g, Node heads, int64_t n_head, int64_t rows) {
     Node split = ggml_reshape_3d(g.ctx(), heads, heads->ne[0], rows, n_head);
     return ggml_cont_2d(g.ctx(), ggml_permute(g.ctx(), split, 0, 2, 1, 3), heads->ne[0] * n_head, rows);
 }
 
-// Key heads as matrices of a dimension of their own: [head_dim, rows, n] -> [head_dim, rows, n / n_head_kv, n_head_kv].
+// Splits the heads by the KV head they read: [head_dim, rows, n] -> [head_dim, rows, n / n_head_kv, n_head_kv].
 Node split_by_kv_head(Graph & g, Node heads, int64_t n_head_kv) {
     const int64_t group = heads->ne[2] / n_head_kv;
     return ggml_view_4d(g.ctx(), heads, heads->ne[0], heads->ne[1], group, n_head_kv, heads->nb[1], heads->nb[2],
@@ -49,25 +49,25 @@ Node split_by_kv_head(Graph & g, Node heads, int64_t n_head_kv) {
 Node fused_attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
     Node heads[] = { split_heads(g, q, shape.head_dim), split_heads(g, k, shape.head_dim),
                      split_heads(g, v, shape.head_dim) };
-    // For a single matrix and query ggml shares out the places among threads, so that their number and how far the longest of the
-    // sequences side by side looks would change the sum. It does not for several matrices.
+    // With one query and one 3-D matrix, ggml's flash attention splits n_kv over the threads, so the rounding would
+    // depend on the number of threads and on the longest sequence of the batch. With a 4-D matrix it does not split.
     if (q->ne[1] == 1 && shape.n_head_kv > 1) {
         for (Node & each : heads) {
             each = split_by_kv_head(g, each, shape.n_head_kv);
         }
     }
     Node out = ggml_flash_attn_ext(g.ctx(), heads[0], heads[1], heads[2], mask, shape.scale, 0.0f, 0.0f);
-    ggml_flash_attn_ext_set_prec(out, GGML_PREC_F32);         // scores outgrow 16 bits in some models
+    ggml_flash_attn_ext_set_prec(out, GGML_PREC_F32);         // scores overflow F16 in some models
     return ggml_reshape_2d(g.ctx(), out, q->ne[0], q->ne[1]); // result comes as [head_dim, n_head, n_q]
 }
 
-// A cached matrix as one that can be transposed everywhere.
+// A matrix of the KV cache in a type that every backend can transpose.
 Node as_float(Graph & g, Node v) {
     return v->type == GGML_TYPE_BF16 ? ggml_cast(g.ctx(), v, GGML_TYPE_F32) : dequantized(g, v);
 }
 
-// Query heads that share a key head lie one after the other, so they fold into its rows: [head_dim, n_q * group, n_head_kv].
-// All products then run over n_head_kv matrices and nothing is broadcast, also not in the backward.
+// Query heads that share a KV head are adjacent, so they fold into rows: [head_dim, n_q * group, n_head_kv]. All
+// products then run over n_head_kv matrices without broadcasting, in the backward too.
 Node folded_heads(Graph & g, Node x, const AttentionShape & shape) {
     Node heads = ggml_cont(g.ctx(), split_heads(g, x, shape.head_dim)); // [head_dim, n_q, n_head]
     return ggml_reshape_3d(g.ctx(), heads, shape.head_dim, heads->ne[1] * (shape.n_head / shape.n_head_kv),
@@ -152,7 +152,7 @@ Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShap
     if (g.tape()) {
         return explicit_attention(g, q, k, v, mask, shape);
     }
-    // No device has the fused form for every head size and cache type.
+    // No device has flash attention for every head size and KV type.
     Node fused = fused_attention(g, q, k, v, mask, shape);
     return g.supports(fused->view_src) ? fused : explicit_attention(g, q, k, as_float(g, v), mask, shape);
 }

@@ -68,7 +68,7 @@ Convolved explicit_conv(Graph & g, Node x, Node weight, Node tail) {
     return { y, reshape_rows(g, slice_rows(g, all, n, width - 1), x->ne[0] * (width - 1), 1) };
 }
 
-// ggml's kernel wants the rows of one feature side by side, and so does its tail.
+// ggml_ssm_conv wants the rows of one feature contiguous; the tail is stored that way too.
 Convolved fused_conv(Graph & g, Node x, Node weight, Node tail, Node n_valid) {
     ggml_context * ctx    = g.ctx();
     const int64_t  n      = x->ne[1];
@@ -100,7 +100,7 @@ DeltaResult fused_delta(Graph & g, Node q, Node k, Node v, Node decay, Node beta
              ggml_view_1d(ctx, out, S * S * H, size_t(n) * out->nb[1]) };
 }
 
-// Key heads again and again, as many times as value heads read them.
+// Repeats the key heads so that every value head has its own.
 Node tile_heads(Graph & g, Node x, int64_t times) {
     Node all = x;
     for (int64_t i = 1; i < times; i++) {

@@ -1,5 +1,5 @@
-// The operations of a gated delta net: a short causal convolution and the delta rule itself. Fused kernels without a tape; with
-// one, forms whose gradients can be built from public operations.
+// Operations of a gated delta net (Qwen3.5): a short causal convolution and the delta rule. Inference uses ggml's fused
+// kernels; with a tape they are built from operations with gradients.
 #pragma once
 
 #include "graph/graph.h"
@@ -8,9 +8,9 @@ namespace penelope {
 
 Node softplus(Graph & g, Node a);
 
-// Each feature of x [C, n] convolved over the rows with its own kernel of `weight` [width, C], whose last tap meets the current
-// row. tail: what the width - 1 rows before left behind, flat; null: zeros. The new tail belongs to the last row, or,
-// with n_valid F32 [1], to row n_valid - 1: those after it are padding (without a tape only).
+// Depthwise causal convolution over the rows of x [C, n] with `weight` [width, C]; the last tap multiplies the current
+// row. tail: the last width - 1 rows of the previous call, flat; null: zeros. The new tail ends at the last row, or at
+// row n_valid - 1 when n_valid (F32 [1]) is given: rows after that are padding (inference only).
 struct Convolved {
     Node y;    // [C, n]
     Node tail; // flat [C * (width - 1)]

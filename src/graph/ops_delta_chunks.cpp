@@ -10,12 +10,12 @@ namespace penelope {
 
 namespace {
 
-// Rows of a chunk. With keys alike, beta near one and little decay the powers of N cancel: the error of the outputs is 2e-5 at
-// 16 rows and 15 at 32.
+// Rows of a chunk. With keys alike, beta near one and little decay the powers of N cancel: the error of the outputs is
+// 2e-5 at 16 rows and 15 at 32.
 constexpr int64_t kChunk = 16;
 
-// How the rows of a sequence are cut: c rows a chunk, the last one filled up with zeros, which change nothing. Nodes of all chunks
-// have H matrices per chunk in their third dimension, chunk after chunk.
+// How the rows of a sequence are cut: c rows a chunk, the last one filled up with zeros, which change nothing. Nodes of
+// all chunks have H matrices per chunk in their third dimension, chunk after chunk.
 struct ChunkLayout {
     int64_t S, H, n, n_chunks;
 
@@ -86,7 +86,8 @@ Node strictly_lower(Graph & g, Node x) {
     return ggml_tri(g.ctx(), x, GGML_TRI_TYPE_LOWER);
 }
 
-// What stands inside the chunks, needed again by the backward. Matrices are [j, i, batch]: row i along the second dimension.
+// What stands inside the chunks, needed again by the backward. Matrices are [j, i, batch]: row i along the second
+// dimension.
 struct IntraChunk {
     ChunkLayout layout;
     Node        q, k;                         // [S, c, batch]

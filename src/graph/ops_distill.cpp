@@ -16,7 +16,7 @@ MomentNodes moment_nodes(ggml_context * ctx, Node x) {
     return { mean, ggml_sum(ctx, ggml_sqr(ctx, ggml_sub(ctx, x, mean))) };
 }
 
-// The slope of SmoothL1: x between -1 and 1, its sign beyond.
+// Derivative of SmoothL1: x clamped to [-1, 1].
 Node smooth_l1_slope(ggml_context * ctx, Node x) {
     Node above = ggml_relu(ctx, ggml_scale_bias(ctx, x, 1.0f, 1.0f));
     Node below = ggml_relu(ctx, ggml_scale_bias(ctx, x, 1.0f, -1.0f));

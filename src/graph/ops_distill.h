@@ -1,4 +1,4 @@
-// How far the states of a student are from those of its teacher.
+// Distillation loss between hidden states of a student and a teacher (CODI).
 #pragma once
 
 #include "graph/ops.h"
@@ -7,15 +7,15 @@
 
 namespace penelope {
 
-// student, teacher: [d, rows] -> [1]: the mean over all elements of SmoothL1 (beta 1) of their difference, divided by
-// `stddev` [1]. Teacher and spread get no gradient.
+// student, teacher [d, rows] -> [1]: mean over all elements of SmoothL1(student - teacher, beta 1), divided by `stddev`
+// [1]. No gradient flows to teacher and stddev.
 Node distillation(Graph & g, Node student, Node teacher, Node stddev);
 
-// The standard deviation of all elements (unbiased), [1].
+// The unbiased standard deviation over all elements, [1].
 Node standard_deviation(Graph & g, Node x);
 
-// What the standard deviation of several parts follows from: [2], the mean of the elements and the sum of their squared
-// differences from it.
+// [2]: the mean of all elements and the sum of squared differences from it. Moments of several parts of a batch combine
+// to the standard deviation of the whole.
 Node moments(Graph & g, Node x);
 struct Moments {
     double n, mean, squares;

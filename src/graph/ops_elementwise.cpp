@@ -37,7 +37,7 @@ Node sub(Graph & g, Node a, Node b) {
 
 namespace {
 
-// sum_for: what the gradients of b's copies are added up with.
+// sum_for: reduces the gradient of the broadcast b to its shape.
 Node product(Graph & g, Node a, Node b, Node (*sum_for)(Graph & g, Node x, Node like)) {
     Node   y    = ggml_mul(g.ctx(), a, b);
     Tape * tape = g.tape();

@@ -1,4 +1,4 @@
-// The exact Gaussian error linear unit, x Phi(x), and its slope Phi(x) + x phi(x).
+// Exact GELU, x Phi(x), and its derivative Phi(x) + x phi(x).
 #include "graph/ops.h"
 #include "graph/tape.h"
 
@@ -7,9 +7,9 @@ namespace penelope {
 namespace {
 
 constexpr float kInverseRootTwoPi = 0.3989422804f;
-constexpr float kAway             = 1e-4f; // from zero, where gelu(x) / x is not defined; Phi moves by 4e-5
+constexpr float kAway             = 1e-4f; // offset from zero, where gelu(x) / x is undefined; changes Phi by 4e-5
 
-// No operation gives Phi itself: for u = |x| + a little it is gelu(u) / u, and Phi(-u) = 1 - Phi(u).
+// ggml has no operation for Phi: with u = |x| + kAway, Phi(u) = gelu(u) / u and Phi(-u) = 1 - Phi(u).
 Node normal_distribution(ggml_context * ctx, Node x) {
     Node u    = ggml_scale_bias(ctx, ggml_abs(ctx, x), 1.0f, kAway);
     Node half = ggml_scale_bias(ctx, ggml_div(ctx, ggml_gelu_erf(ctx, u), u), 1.0f, -0.5f);

@@ -1,4 +1,4 @@
-// Matrix products: linear layers with an optional low-rank update, and the embedding look-up.
+// Linear layers with optional LoRA, and the embedding lookup.
 #include "graph/ops.h"
 
 #include "graph/kernels.h"
@@ -17,11 +17,11 @@ Node weight_transposed(Graph & g, const Linear & layer) {
     if (layer.transposed) {
         return layer.transposed;
     }
-    // Made anew for every use: whoever keeps no transposes is short of memory.
+    // Not cached: a trainer that stores no transposes wants to save memory.
     return transpose_copy(g, dequantized(g, layer.weight));
 }
 
-// y + B low, where nothing but the result will read y: B [rank, n_out], low [rank, rows].
+// y + B low, in place where possible (nothing else reads y): B [rank, n_out], low [rank, rows].
 Node add_low_rank(Graph & g, Node y, Node b, Node low) {
     if (g.tape() && g.tape()->host_kernels()) {
         return cpu_add_low_rank(g, y, g.tape()->transposed(g, b), low);
@@ -29,7 +29,7 @@ Node add_low_rank(Graph & g, Node y, Node b, Node low) {
     return ggml_add(g.ctx(), y, matrix_product(g, b, low));
 }
 
-// A^T d_low, added to dx, which nothing but the result will read, when there is one: A [n_in, rank], d_low [rank, rows].
+// dx + A^T d_low, in place where possible (nothing else reads dx; dx may be null): A [n_in, rank], d_low [rank, rows].
 Node transposed_low_rank(Graph & g, Node dx, Node a, Node d_low) {
     if (g.tape()->host_kernels()) {
         return dx ? cpu_add_low_rank(g, dx, a, d_low) : cpu_low_rank(g, a, d_low);
@@ -38,7 +38,7 @@ Node transposed_low_rank(Graph & g, Node dx, Node a, Node d_low) {
     return dx ? ggml_add(g.ctx(), dx, product) : product;
 }
 
-// What the update reads: x, or with a tape and dropout x without some of its elements.
+// Input of the LoRA pair: x, or dropout(x) in training.
 Node lora_input(Graph & g, const LoraPair & lora, Node x) {
     if (!g.tape() || !lora.dropout) {
         return x;
@@ -53,7 +53,7 @@ Node lora_input(Graph & g, const LoraPair & lora, Node x) {
     return dropped.node;
 }
 
-// The same for the backward.
+// The same in the backward pass, recomputed.
 Node lora_input_again(Graph & g, const LoraPair & lora, Node x) {
     if (!lora.dropout) {
         return x;
@@ -65,7 +65,7 @@ Node lora_input_again(Graph & g, const LoraPair & lora, Node x) {
     return dropped.recomputed;
 }
 
-// Nodes the rule needs: x as the weight reads it, the update's input and s A x.
+// Nodes the backward needs: x, the input of the LoRA pair, and scale * A x.
 struct LinearNodes {
     Node x;
     Node lora_x;
@@ -117,7 +117,8 @@ Node linear(Graph & g, const Linear & layer, Node x) {
         nodes.lora_x = lora_input(g, lora, x);
         nodes.low    = matrix_product(g, lora.a, nodes.lora_x); // [rank, rows]
         if (lora.scale != 1.0f) {
-            nodes.low = ggml_scale(ctx, nodes.low, lora.scale); // here it touches rank numbers a row instead of n_out
+            nodes.low =
+                ggml_scale(ctx, nodes.low, lora.scale); // scaling here costs rank elements per row instead of n_out
         }
         y = add_low_rank(g, y, lora.b, nodes.low);
     }

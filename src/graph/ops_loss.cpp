@@ -11,15 +11,14 @@ namespace penelope {
 
 namespace {
 
-// Entries of the vocabulary that are contracted at a time: longer columns of the transposed head fall out of the near caches,
-// longer sums lose digits.
+// Vocabulary entries summed at a time. More would fall out of the L2 cache and lose precision.
 constexpr int64_t kVocabularyChunk = 4096;
 
 Node rows_of(Graph & g, Node x, int64_t first, int64_t n) {
     return ggml_view_2d(g.ctx(), x, x->ne[0], n, x->nb[1], size_t(first) * x->nb[1]);
 }
 
-// [n, d] for the vocabulary entries first..first+n-1 of the head: its transpose, in the type it is kept in or decoded here.
+// [n, d]: the transpose of head rows first .. first + n - 1, a view of the stored transpose or dequantized here.
 Node head_columns(Graph & g, const Linear & head, int64_t first, int64_t n) {
     ggml_context * ctx = g.ctx();
     Node           all = g.tape()->requires_grad(head.weight) ? g.tape()->transposed(g, head.weight) : head.transposed;
@@ -38,9 +37,13 @@ Node expected_rows(Graph & g, const Linear & head, Node probabilities) {
         const int64_t  n    = std::min(kVocabularyChunk, n_vocab - first);
         Node           part = ggml_view_2d(ctx, probabilities, n, probabilities->ne[1], probabilities->nb[1],
                                            size_t(first) * sizeof(float));
-        Node           term = g.tape()->host_kernels() ? cpu_weighted_rows(g, rows_of(g, head.weight, first, n), part)
-                                                       : matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
-        sum                 = sum ? ggml_add(ctx, sum, term) : term;
+        Node           term = nullptr;
+        if (g.tape()->host_kernels()) {
+            term = cpu_weighted_rows(g, rows_of(g, head.weight, first, n), part);
+        } else {
+            term = matrix_product(g, head_columns(g, head, first, n), ggml_cont(ctx, part));
+        }
+        sum = sum ? ggml_add(ctx, sum, term) : term;
         g.expand(sum);
     }
     return sum;
@@ -69,7 +72,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
     const int64_t  n_chunks    = (n_rows + most - 1) / most;
     const int64_t  chunk       = (n_rows + n_chunks - 1) / n_chunks;
     Node           row_weights = ggml_reshape_2d(ctx, weights, 1, n_rows);
-    // w_i h_i, from which the gradient of the head is made.
+    // w_i h_i, for the gradient of the head.
     Node weighted = needs_head_grad ? ggml_mul(ctx, hidden, row_weights) : nullptr; // [d, rows]
 
     std::vector<Node> losses, d_hidden;
@@ -82,7 +85,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
         Node          soft   = ggml_soft_max(ctx, logits);
         Node          each   = ggml_reshape_3d(ctx, soft, 1, n_vocab, n);
         Node          found  = ggml_get_rows(ctx, each, ggml_reshape_2d(ctx, target, 1, n)); // [1, 1, n]
-        // The smallest normal number keeps the logarithm finite and lets a NaN through.
+        // Adding FLT_MIN keeps the logarithm finite and passes a NaN on.
         Node loss = ggml_neg(ctx, ggml_log(ctx, ggml_scale_bias(ctx, ggml_reshape_1d(ctx, found, n), 1.0f, FLT_MIN)));
         losses.push_back(loss);
         g.expand(loss);
@@ -93,7 +96,7 @@ CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node tar
             g.expand(d_hidden.back());
         }
         if (needs_head_grad) {
-            // sum_i w_i h_i p_i^T, the targets' share is taken off below
+            // sum_i w_i h_i p_i^T; the targets are subtracted below
             Node term = matrix_product(g, transpose_padded(g, rows_of(g, weighted, first, n)),
                                        transpose_padded(g, soft)); // [d, n_vocab]
             d_head    = d_head ? ggml_add(ctx, d_head, term) : term;

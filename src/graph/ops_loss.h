@@ -1,5 +1,5 @@
-// Cross-entropy over the rows of hidden states through an output head, in memory that does not grow with rows times
-// vocabulary: a few rows of logits live at a time, their gradients are taken while they are there, and no dense labels exist.
+// Cross-entropy through the output head in bounded memory. Logits are computed for a few rows at a time, their
+// gradients are taken at once, and labels stay indices (never one-hot).
 #pragma once
 
 #include "graph/ops.h"
@@ -7,13 +7,13 @@
 namespace penelope {
 
 struct CrossEntropy {
-    Node loss; // [1], sum over rows of weight * row
-    Node rows; // [rows], -log of the probability of the target, at most 87
+    Node loss; // [1], sum over rows of weight * -log p(target)
+    Node rows; // [rows], -log p(target), at most 87
 };
 
-// hidden [d, rows] after the final norm; head.weight [d, n_vocab] of any type without bias and low-rank update; targets I32
-// [rows]; weights F32 [rows]. The gradients of hidden and of head.weight are linear in weights, so a power of two in them scales
-// all gradients exactly. max_logit_bytes bounds the logits that exist at one time.
+// hidden [d, rows] after the final norm; head.weight [d, n_vocab] of any type, without bias and LoRA; targets I32
+// [rows]; weights F32 [rows]. The gradients of hidden and head.weight are linear in `weights`, so scaling `weights` by
+// a power of two scales all gradients exactly. max_logit_bytes limits the logits in memory at one time.
 CrossEntropy cross_entropy(Graph & g, const Linear & head, Node hidden, Node targets, Node weights,
                            size_t max_logit_bytes = size_t(32) << 20);
 

@@ -27,7 +27,7 @@ Node rms_norm(Graph & g, Node x, Node weight, float eps) {
 
 namespace {
 
-// Takes the mean of each row away from it.
+// Subtracts the mean of each row.
 Node centred(Graph & g, Node x) {
     return ggml_sub(g.ctx(), x, ggml_mean(g.ctx(), x));
 }
@@ -48,7 +48,7 @@ Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps) {
                 graph.tape()->accumulate(graph, weight, sum_to(graph, ggml_mul(ctx, dy, unit), weight));
             }
             if (graph.tape()->requires_grad(x)) {
-                // LayerNorm is RMSNorm of the centred row, and centring is its own transpose.
+                // LayerNorm is RMSNorm of the centred row, and the centring matrix is symmetric.
                 Node d_unit = ggml_mul(ctx, dy, weight);
                 Node dx     = centred(graph, ggml_rms_norm_back(ctx, d_unit, centred(graph, x), eps));
                 graph.tape()->accumulate(graph, x, dx);

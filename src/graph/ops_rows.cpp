@@ -1,4 +1,4 @@
-// Putting rows together and taking them apart.
+// Concatenating, slicing, gathering and averaging rows.
 #include "graph/ops.h"
 
 #include "graph/nodes.h"

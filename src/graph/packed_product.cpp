@@ -12,7 +12,7 @@ namespace {
 
 char packed_mark; // its address in `extra` marks a packed weight
 
-// The share of n that falls to thread ith of nth.
+// The range of n that thread ith of nth computes.
 struct Range {
     int64_t first, last;
 };
@@ -41,7 +41,7 @@ void run_multiply(ggml_tensor * dst, int ith, int nth, void *) {
                                       x->data, x->ne[1], static_cast<float *>(dst->data), range.first, range.last });
 }
 
-// x [n_in, rows] as the kernels read it: I8 [bytes of a row, rows].
+// x [n_in, rows] quantized for the kernels: I8 [bytes of a row, rows].
 Node quantized(Graph & g, Node x) {
     Node & known = g.quantized(x);
     if (!known) {
@@ -52,7 +52,7 @@ Node quantized(Graph & g, Node x) {
     return known;
 }
 
-// Packing is bound by memory; a few threads saturate it.
+// Packing is limited by memory bandwidth; a few threads saturate it.
 constexpr int64_t kBytesPerThread = 4 << 20;
 constexpr int64_t kMaxThreads     = 4;
 

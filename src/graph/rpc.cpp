@@ -18,18 +18,18 @@ namespace penelope {
 
 namespace {
 
-// A machine that vanishes without a word is noticed after this long, whether it was asked something or not.
+// A server that disappears without closing the connection is detected after this time.
 constexpr int kKeepaliveSeconds = 9;
 
 using AddServer = ggml_backend_reg_t (*)(const char * endpoint);
 
 struct Servers {
     std::vector<std::string>      endpoints;
-    std::vector<ggml_backend_ptr> open;    // ggml closes a connection that nothing holds
+    std::vector<ggml_backend_ptr> open;    // ggml closes a connection without a backend
     std::set<int>                 sockets; // of these connections
 };
 
-// Lives as long as the process: what it holds is freed by nobody's destructor, because a server may be gone by then.
+// Never destroyed: freeing a backend at exit would contact a server that may be gone.
 Servers & servers() {
     static Servers * all = new Servers;
     return *all;
@@ -49,7 +49,7 @@ std::set<int> connected_sockets() {
     return sockets;
 }
 
-// Without these a connection to a machine that lost its power stays open for hours.
+// Without keepalive a connection to a machine that lost power stays open for hours.
 void enable_keepalive(int socket) {
     const auto set = [&](int level, int option, int value) {
         setsockopt(socket, level, option, &value, sizeof(value));
@@ -82,7 +82,7 @@ void add_rpc_servers(const std::vector<std::string> & endpoints) {
     }
     servers().endpoints = endpoints;
     std::signal(SIGPIPE,
-                SIG_IGN); // ggml's client writes to servers that may be gone; the failed write is what it looks at
+                SIG_IGN); // ggml's client writes to servers that may be gone and checks the result of write()
     const std::set<int> before = connected_sockets();
     for (const std::string & endpoint : endpoints) {
         ggml_backend_reg_t server = add_server(endpoint.c_str());
@@ -114,8 +114,8 @@ bool rpc_supports(const ggml_tensor * node) {
     }
 }
 
-// The scheduler numbers every graph it looks at, and it alone can. All tensors lie on one backend, so it changes nothing; the
-// CPU is there because it asks for one.
+// Only ggml's scheduler assigns graph uids. All tensors are on one backend, so it does not change the graph. It
+// requires a CPU backend as the last one.
 void assign_graph_uid(ggml_backend_t backend, ggml_cgraph * graph) {
     const ggml_backend_ptr cpu(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
     ggml_backend_t         backends[] = { backend, cpu.get() };
@@ -124,7 +124,7 @@ void assign_graph_uid(ggml_backend_t backend, ggml_cgraph * graph) {
         order.add(ggml_graph_node(graph, i));
     }
     const ggml_backend_sched_ptr scheduler(ggml_backend_sched_new(backends, nullptr, 2, 2 * order.n_tensors(), false,
-                                                                  false)); // each may be a view of one more
+                                                                  false)); // each node may have one view_src
     ggml_backend_sched_split_graph(scheduler.get(), graph);
 }
 

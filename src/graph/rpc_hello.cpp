@@ -22,8 +22,8 @@ namespace penelope {
 
 namespace {
 
-constexpr uint8_t kHello      = 14; // this command keeps its number in all versions
-constexpr size_t  kCapsBytes  = 24; // what the transports can do: nothing but TCP
+constexpr uint8_t kHello      = 14; // RPC_CMD_HELLO, the same in all versions
+constexpr size_t  kCapsBytes  = 24; // transport capabilities; zero: TCP only
 constexpr size_t  kReplyBytes = 4 + kCapsBytes;
 
 [[noreturn]] void refuse(const std::string & endpoint, ErrorKind kind, const std::string & why,
@@ -31,7 +31,7 @@ constexpr size_t  kReplyBytes = 4 + kCapsBytes;
     throw Error(kind, "RPC server " + endpoint + ": " + why, hint);
 }
 
-// Closes the descriptor, also when a constructor that holds it throws.
+// RAII file descriptor.
 class Descriptor {
   public:
     Descriptor() = default;
@@ -58,7 +58,7 @@ class Connection {
             refuse(endpoint, ErrorKind::usage, "is not HOST:PORT", "--rpc 192.168.1.7:50052");
         }
         addrinfo hints{}, *found = nullptr;
-        hints.ai_family   = AF_INET; // as ggml connects
+        hints.ai_family   = AF_INET; // ggml connects with IPv4 only
         hints.ai_socktype = SOCK_STREAM;
         const int failed =
             getaddrinfo(endpoint.substr(0, colon).c_str(), endpoint.substr(colon + 1).c_str(), &hints, &found);
@@ -130,14 +130,14 @@ class Connection {
 void check_rpc_server(const std::string & endpoint, int patience_s) {
     Connection connection(endpoint, patience_s);
 
-    // | command | size of what follows, 8 bytes | capabilities |
+    // | command | payload size, 8 bytes | capabilities |
     std::array<uint8_t, 1 + 8 + kCapsBytes> request{};
     request[0]          = kHello;
     const uint64_t size = kCapsBytes;
     std::memcpy(request.data() + 1, &size, sizeof(size));
     connection.send(request.data(), request.size());
 
-    // | size of what follows, 8 bytes | major, minor, patch, 0 | capabilities |
+    // | payload size, 8 bytes | major, minor, patch, 0 | capabilities |
     uint64_t reply_size = 0;
     connection.receive(&reply_size, sizeof(reply_size));
     if (reply_size < 3 || reply_size > 1024) {

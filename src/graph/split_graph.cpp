@@ -12,7 +12,7 @@ ggml_tensor * owner(ggml_tensor * tensor) {
     return tensor->view_src ? tensor->view_src : tensor;
 }
 
-// A weight or a cache: it has memory before the graph has.
+// A weight or KV cache: allocated before the graph is planned.
 bool is_resident(const ggml_tensor * root) {
     return root->buffer != nullptr || root->data != nullptr;
 }
@@ -41,7 +41,7 @@ void DeviceGraph::assign_addresses(ggml_backend_buffer_t buffer) const {
     plan.assign_views();
 }
 
-// The steps of cutting one graph, in order.
+// The passes that split one graph, in order.
 class GraphSplitter {
   public:
     GraphSplitter(SplitGraph & out, const std::vector<ggml_tensor *> & inputs, const Backend & backend)
@@ -52,7 +52,7 @@ class GraphSplitter {
         }
     }
 
-    // Decides where each node runs and lets it read tensors of its own device.
+    // Chooses the device of each node and replaces sources on other devices by local tensors.
     void assign(ggml_cgraph * graph, const std::vector<int> & preferred_device) {
         for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
             ggml_tensor * node   = ggml_graph_node(graph, i);
@@ -69,7 +69,7 @@ class GraphSplitter {
         }
     }
 
-    // Stretches of nodes of one device, ended by pauses.
+    // Groups consecutive nodes of one device into stages; a host callback ends a stage.
     void make_stages(const std::vector<HostCallback> & callbacks) {
         std::unordered_map<const ggml_tensor *, std::vector<std::function<void()>>> work;
         for (const HostCallback & callback : callbacks) {
@@ -95,7 +95,7 @@ class GraphSplitter {
         }
     }
 
-    // Memory of each device, then a graph for each of its stages.
+    // Plans the memory of one device, then creates the ggml_cgraph of each of its stages.
     void plan_device(size_t number) {
         DeviceGraph &              device = out_.devices_[number];
         std::vector<ggml_tensor *> nodes;
@@ -114,7 +114,7 @@ class GraphSplitter {
         filled.insert(filled.end(), device.received.begin(), device.received.end());
         device.plan = MemoryPlan(graph, filled, backend.buffer_type());
 
-        // A copy that was put in belongs to the stage of the node it stands before.
+        // An inserted aligned copy belongs to the stage of the node that follows it.
         std::map<size_t, std::vector<ggml_tensor *>> stages;
         std::vector<ggml_tensor *>                   copies;
         for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
@@ -152,7 +152,7 @@ class GraphSplitter {
             const auto found = device_.find(node->view_src);
             return found != device_.end() ? found->second : device_of_buffer(node->view_src, backend_);
         }
-        std::vector<size_t> devices; // of the weights it reads
+        std::vector<size_t> devices; // devices of the weights it reads
         for (ggml_tensor * source : node->src) {
             if (source && is_resident(owner(source))) {
                 devices.push_back(device_of_buffer(owner(source), backend_));
@@ -162,7 +162,7 @@ class GraphSplitter {
                                                                                                : devices.front();
     }
 
-    // What a node of a device reads instead of `source`.
+    // The tensor a node on `device` reads instead of `source`.
     ggml_tensor * on(size_t device, ggml_tensor * source) {
         if (const auto input = inputs_.find(source); input != inputs_.end()) {
             return local_input(device, source, input->second);
@@ -189,13 +189,13 @@ class GraphSplitter {
                              backend_.device_backend(source_device).device().name.c_str());
             std::copy_n(source->nb, GGML_MAX_DIMS, received->nb);
             ggml_set_input(received);
-            ggml_set_output(source); // its memory stays until it has been sent
+            ggml_set_output(source); // stays allocated until it has been copied
             out_.devices_[device].received.push_back(received);
         }
         return received;
     }
 
-    // The first device that reads an input gets the tensor itself.
+    // The first device that reads an input uses the tensor itself, the others a duplicate.
     ggml_tensor * local_input(size_t device, ggml_tensor * input, std::map<size_t, ggml_tensor *> & locals) {
         ggml_tensor *& local = locals[device];
         if (!local) {
@@ -219,12 +219,12 @@ class GraphSplitter {
         if (known) {
             return known;
         }
-        // Not through ggml_view_tensor(): the result must not know what it was made from.
+        // Not ggml_view_tensor(): a proxy must not have sources.
         ggml_tensor * one = ggml_dup_tensor(out_.headers_.ctx(), source);
         std::copy_n(source->nb, GGML_MAX_DIMS, one->nb);
         ggml_set_name(one, ggml_get_name(source));
         known = one;
-        // A later stage reads it, so a kernel that does several nodes at once must write it. Its memory is planned already.
+        // A later stage reads it, so a fused kernel must write it too. Its memory is planned already.
         ggml_set_output(source);
         if (source->view_src) {
             one->view_src  = proxy_for(stage, owner(source), device);
@@ -236,7 +236,7 @@ class GraphSplitter {
         return one;
     }
 
-    // Nodes in this order; whatever they read besides must be a leaf.
+    // A ggml_cgraph of these nodes in this order. All other tensors they read must be leaves.
     ggml_cgraph * new_graph(const std::vector<ggml_tensor *> & nodes) {
         NodeOrder order;
         for (ggml_tensor * node : nodes) {
@@ -246,13 +246,14 @@ class GraphSplitter {
         return out_.graphs_.back().graph;
     }
 
-    SplitGraph &                                                       out_;
-    const Backend &                                                    backend_;
-    std::unordered_map<ggml_tensor *, std::map<size_t, ggml_tensor *>> inputs_; // and their tensors on each device
-    std::vector<ggml_tensor *>                                         order_;
-    std::unordered_map<const ggml_tensor *, size_t>                    device_, stage_;
-    std::map<std::pair<ggml_tensor *, size_t>, ggml_tensor *>          received_;
-    std::unordered_map<ggml_tensor *, ggml_tensor *>                   contiguous_, proxies_;
+    SplitGraph &    out_;
+    const Backend & backend_;
+    std::unordered_map<ggml_tensor *, std::map<size_t, ggml_tensor *>>
+                                                              inputs_; // host input -> its tensor on each device
+    std::vector<ggml_tensor *>                                order_;
+    std::unordered_map<const ggml_tensor *, size_t>           device_, stage_;
+    std::map<std::pair<ggml_tensor *, size_t>, ggml_tensor *> received_;
+    std::unordered_map<ggml_tensor *, ggml_tensor *>          contiguous_, proxies_;
 };
 
 SplitGraph::SplitGraph(ggml_cgraph * graph, const std::vector<int> & preferred_device,

@@ -1,10 +1,12 @@
-// A graph cut into stages, each a stretch of nodes that one device computes in one go.
+// Splits a graph into stages, as ggml_backend_sched splits a graph by backend. Each stage is a ggml_cgraph that one
+// device computes in one call. Used when the model is spread over several devices, or when the host must run code in
+// between.
 //
-// A cut lies where the device changes and where the host has something to do in between. What a node reads from another device
-// arrives as a tensor of its own on the device of the reader, copied when the stage that makes it is done. Inputs of the host
-// go to every device that reads them. What a stage reads from an earlier one of its device it reads through a stand-in, a
-// tensor without a history at the same address: a stage is then a whole graph by itself, and a remote device is told of its
-// own nodes alone.
+// A new stage begins where the device changes and after a host callback. Three kinds of tensors connect the stages:
+//   - a host input is duplicated on every device that reads it;
+//   - a result read on another device is copied there when its stage is done (DeviceCopy);
+//   - a result of an earlier stage of the same device is read through a proxy tensor: a leaf with the same address and
+//     no sources. A stage is then a complete graph by itself, and an RPC server receives only its own nodes.
 #pragma once
 
 #include "graph/aligned_views.h"
@@ -15,10 +17,10 @@
 
 namespace penelope {
 
-// Work of the host after `after` is computed and before any node that was added later.
+// Code the host runs after node `after` is computed and before any node that was expanded later.
 struct HostCallback {
     ggml_tensor *         after;
-    std::function<void()> work; // null: only to look whether to go on
+    std::function<void()> work; // null: an abort point, which only splits the graph
 };
 
 struct DeviceCopy {
@@ -27,22 +29,22 @@ struct DeviceCopy {
 };
 
 struct GraphStage {
-    size_t                             device_id; // the device, by its number in the backend
+    size_t                             device_id; // index of the device in the Backend
     ggml_cgraph *                      graph;
-    std::vector<DeviceCopy>            device_copies; // once it is computed
-    std::vector<std::function<void()>> callbacks;     // likewise
+    std::vector<DeviceCopy>            device_copies; // done after the stage
+    std::vector<std::function<void()>> callbacks;     // called after the copies
 };
 
-// What one device gets of the graph.
+// One device's share of the graph.
 struct DeviceGraph {
     struct Input {
-        ggml_tensor * of; // of the graph
+        ggml_tensor * of; // the input of the whole graph; `local` is its copy on this device
         ggml_tensor * local;
     };
-    std::vector<Input>         inputs; // lie first in the plan, in order
-    std::vector<ggml_tensor *> received;
-    std::vector<DeviceCopy>    proxies; // `to` lies where `from` lies
-    std::vector<ggml_tensor *> views;   // among the stand-ins
+    std::vector<Input>         inputs;   // at the start of the buffer, in order
+    std::vector<ggml_tensor *> received; // targets of copies from other devices
+    std::vector<DeviceCopy>    proxies;  // proxy `to` has the address of `from`
+    std::vector<ggml_tensor *> views;    // proxies that are views
     AlignedGraph               aligned;
     MemoryPlan                 plan;
 
@@ -52,8 +54,9 @@ struct DeviceGraph {
 class SplitGraph {
   public:
     SplitGraph() = default;
-    // graph: whose nodes lie on devices `preferred_device` (one number a node) unless a weight they read or a tensor they are a view of lies
-    // elsewhere. Nothing of the graph may have memory; its nodes are changed.
+    // preferred_device: one device index per node. A node runs elsewhere if a weight it reads, or the tensor it is a
+    // view of, is stored on another device. No tensor of the graph may have an address yet. The sources of nodes are
+    // replaced.
     SplitGraph(ggml_cgraph * graph, const std::vector<int> & preferred_device,
                const std::vector<ggml_tensor *> & inputs, const std::vector<HostCallback> & callbacks,
                const Backend & backend);

@@ -50,7 +50,7 @@ void Tape::accumulate(Graph & graph, Node node, Node gradient) {
     }
     Node & sum = gradients_[node];
     sum        = sum ? ggml_add(graph.ctx(), sum, gradient) : gradient;
-    // At once, whenever it is used: what it was made from is then free, also when `node` lies far back.
+    // Expand now, even if it is used much later: its operands can then be freed early.
     graph.expand(sum);
 }
 
@@ -66,7 +66,7 @@ void Tape::accumulate_slice(Graph & graph, Node node, int dim, int64_t first, No
     slices_[node].push_back({ dim, first, gradient });
 }
 
-// The gradient of `node` with everything that arrived; null when nothing did.
+// The sum of all gradients and slices accumulated for `node`; null when there are none.
 Node Tape::finalize_grad(Graph & graph, Node node) {
     const auto found  = gradients_.find(node);
     Node       sum    = found == gradients_.end() ? nullptr : found->second;
@@ -78,7 +78,8 @@ Node Tape::finalize_grad(Graph & graph, Node node) {
     slices_.erase(pieces);
     std::stable_sort(slices.begin(), slices.end(), [](const Slice & a, const Slice & b) { return a.first < b.first; });
 
-    // Into zeros a slice that meets no other is copied. Everything written in place is written into a node made here.
+    // A slice that overlaps no other is copied into zeros instead of added. In-place writes only go to a node created
+    // here.
     const int  dim = slices.front().dim;
     const bool copy =
         !sum && std::all_of(slices.begin(), slices.end(), [dim](const Slice & s) { return s.dim == dim; });
@@ -140,7 +141,7 @@ Node Tape::transposed(Graph & graph, Node node) {
     return copy;
 }
 
-// Projections that read the same rows share the copy.
+// Cached: projections that read the same rows share the transpose.
 Node Tape::concat_transposed(Graph & graph, const std::vector<Node> & parts) {
     Node & copy = concat_transposed_[parts];
     if (!copy) {
@@ -169,7 +170,7 @@ void Tape::backward(Graph & graph, const std::vector<Node> & results, const std:
         }
     }
     for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-        // Rules come in the reverse order of use, so these gradients are complete: settle them before going on.
+        // Backward functions run in reverse order of use, so the gradients of these results are complete now.
         std::vector<Node> grads;
         bool              any = false;
         for (Node result : entry->results) {

@@ -1,8 +1,10 @@
-// Reverse mode over a ggml graph. Each operation of graph/ops.h that touches something watched records a rule: given the
-// gradient of its result, the rule adds nodes for the gradients of its inputs. backward() runs the rules last to first.
+// Reverse-mode automatic differentiation on a ggml graph. Each operation of graph/ops.h with an input that requires a
+// gradient records a backward function: given the gradient of its result, it adds nodes for the gradients of its
+// inputs. backward() calls these functions last to first.
 //
-// Gradients have the shape of their tensor, are F32 and contiguous. A tensor used several times gets the sum.
-// A tape inside another one (checkpoint_activations() in graph/activation_checkpoint.h) keeps what was recorded on it and hands everything else on.
+// A gradient has the shape of its tensor, is F32 and contiguous. Gradients of a tensor with several uses are summed.
+// Tapes nest for activation checkpointing (graph/activation_checkpoint.h): an inner tape owns what was recorded on it
+// and forwards everything else to the outer one.
 #pragma once
 
 #include "graph/dropout.h"
@@ -17,63 +19,63 @@ namespace penelope {
 class Tape {
   public:
     using BackwardFn = std::function<void(Graph & graph, Node gradient)>;
-    // One gradient per result, null for a result nothing was derived from.
+    // One gradient per result; null for a result that did not contribute to the loss.
     using MultiBackwardFn = std::function<void(Graph & graph, const std::vector<Node> & gradients)>;
 
     explicit Tape(Tape * outer = nullptr) : outer_(outer), host_kernels_(outer ? outer->host_kernels_ : true) {}
     Tape(const Tape &)             = delete;
     Tape & operator=(const Tape &) = delete;
 
-    // Declares a leaf (weight, input) whose gradient is wanted.
+    // Declares a leaf (weight or input) that requires a gradient.
     void watch(Node leaf);
 
-    // True when `node` is watched or computed from something watched; null is never wanted.
+    // True when `node` is watched or computed from a watched node. False for null.
     bool requires_grad(const ggml_tensor * node) const;
 
-    // Seeds `result` with `gradient` and builds all gradient nodes into the graph, expanding as it goes.
-    // Without a gradient the seed is one: `result` is a loss.
+    // Builds all gradient nodes into the graph, starting from `gradient`, the gradient of `result`. Null: `result` is
+    // the loss and its gradient is 1.
     void backward(Graph & graph, Node result, Node gradient = nullptr);
     void backward(Graph & graph, const std::vector<Node> & results, const std::vector<Node> & gradients);
 
-    // What backward() found for a watched leaf; null when nothing reached it.
+    // The gradient of a watched leaf after backward(); null when the loss does not depend on it.
     Node gradient(const ggml_tensor * node) const;
 
-    // Operations may use the kernels of graph/kernels.h, which only the CPU can run. Turned off for other devices before anything
-    // is built.
+    // Whether operations may use the CPU kernels of graph/kernels.h. Turn off before building a graph for another
+    // device.
     void set_host_kernels(bool use) { host_kernels_ = use; }
     bool host_kernels() const { return host_kernels_; }
 
     // --- for operations only
 
-    // Says that `result` was computed from watched things and how its gradient goes on.
+    // Records the backward function of `result`; `result` then requires a gradient.
     void              record(Node result, BackwardFn rule);
     void              record(std::vector<Node> results, MultiBackwardFn rule);
     std::vector<Node> recorded() const; // all results so far, in order
 
-    // Adds `gradient` to what `node` has gathered so far; ignored when node is not wanted.
+    // Adds `gradient` to the gradient of `node`. Does nothing when node requires none.
     void accumulate(Graph & graph, Node node, Node gradient);
 
-    // The same for the part of `node` that starts at `first` along dimension `dim` (0 features, 1 rows); the rest gets nothing.
+    // The same for a slice of `node` starting at `first` along dimension `dim` (0 features, 1 rows).
     void accumulate_slice(Graph & graph, Node node, int dim, int64_t first, Node gradient);
 
-    // For the gradient of W [n_in, n_out] in W x: expect_product() once per use when it is recorded, accumulate_product() once
-    // per use in its rule with x [n_in, rows] and the gradient dy [n_out, rows] of the product. All uses of a weight become one
-    // product over all their rows, built when the last one has arrived.
+    // Gradient of a weight W [n_in, n_out] that is used in several products W x. Each use calls expect_product() when
+    // it is recorded and accumulate_product() in its backward, with x [n_in, rows] and dy [n_out, rows]. When the last
+    // use has arrived, one product over the concatenated rows of all uses is built.
     void expect_product(Node weight);
     void accumulate_product(Graph & graph, Node weight, Node x, Node dy);
 
-    // A contiguous copy of the transpose of a matrix, made once.
+    // A contiguous transpose of a matrix, built once and cached.
     Node transposed(Graph & graph, Node node);
 
-    // The input of low-rank updates with dropout, made once for all that read x.
+    // dropout(x) for LoRA, shared by all LoRA pairs that read x.
     struct DroppedInput {
         Node node = nullptr;
         Draw draw;
-        Node recomputed = nullptr; // the same made a second time in the backward, so that the first need not be kept
+        Node recomputed = nullptr; // dropout(x) rebuilt in the backward, so that `node` can be freed after the forward
     };
     DroppedInput & dropped_input(Node x) { return dropped_[x]; }
 
-    // True for the seed of a backward() without a gradient: a rule may leave out the multiplication.
+    // True for the gradient 1 of a loss: a backward function may skip the multiplication.
     bool is_unit_seed(const ggml_tensor * node) const;
 
   private:
@@ -106,7 +108,7 @@ class Tape {
     std::unordered_map<const ggml_tensor *, Node>               gradients_;
     std::unordered_map<const ggml_tensor *, std::vector<Slice>> slices_;
     std::map<const ggml_tensor *, Product>                      products_;
-    std::vector<Node>                                           product_weights_; // in the order met
+    std::vector<Node>                                           product_weights_; // keys of products_, in order of use
     std::unordered_map<const ggml_tensor *, Node>               transposed_;
     std::map<std::vector<Node>, Node>                           concat_transposed_;
     std::unordered_map<const ggml_tensor *, DroppedInput>       dropped_;

@@ -1,4 +1,5 @@
-// Headers of tensors whose memory lies elsewhere, as many as are asked for.
+// Storage for ggml_tensor structs (metadata without data), growing on demand. A ggml_context has a fixed capacity and
+// aborts when it is exceeded.
 #pragma once
 
 #include <ggml-cpp.h>
@@ -8,19 +9,20 @@
 
 namespace penelope {
 
-// For the headers of so many tensors and no more: ggml ends the process at the first one too many.
+// A ggml_context with room for exactly n_tensors tensor structs and no data.
 ggml_context_ptr new_tensor_context(size_t n_tensors);
 
-// Grows instead.
+// A list of such contexts that grows as needed.
 class TensorHeaders {
   public:
-    // With room for kMinFree more. Whoever keeps it in a variable puts down a few dozen tensors by it, and asks again in a loop:
-    // those it calls meanwhile may take of the same room.
+    // A context with room for at least kMinFree more tensors. Code that stores the pointer may create a few dozen
+    // tensors with it, since functions it calls create tensors in the same context. In a loop, call ctx() again each
+    // time.
     ggml_context * ctx();
     void           for_each(const std::function<void(ggml_tensor *)> & visit) const;
-    // Tensors lose the places they had.
+    // Resets data and buffer of all tensors.
     void   clear_addresses() const;
-    size_t n_bytes() const; // of those handed out
+    size_t n_bytes() const; // of the structs in use
 
     const std::vector<ggml_context_ptr> & contexts() const { return contexts_; }
 

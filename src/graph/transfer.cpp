@@ -29,9 +29,9 @@ void translate_device_errors(const std::string & name, const std::function<void(
         calls();
     } catch (const Error &) {
         throw;
-    } catch (const std::bad_alloc &) { // the host's memory
+    } catch (const std::bad_alloc &) { // out of host memory
         throw;
-    } catch (const std::exception & error) { // Vulkan's way to say that the device is gone or its memory is full
+    } catch (const std::exception & error) { // Vulkan: device lost or out of memory
         throw Error(ErrorKind::device, name + ": the device failed: " + error.what(),
                     "use --device CPU, or a smaller context, batch or model");
     }
@@ -47,7 +47,7 @@ void get_bytes(Node node, size_t offset, void * data, size_t n_bytes) {
     translate_device_errors(buffer_name(node), [&] { ggml_backend_tensor_get(node, data, offset, n_bytes); });
 }
 
-// Not every device can fill memory by itself. In stretches: groups of parameters are large.
+// Not every backend can fill memory itself. In chunks: tensors of optimizer state are large.
 void clear_bytes(Node node, size_t offset, size_t n_bytes) {
     const std::vector<uint8_t> zeros(std::min(n_bytes, kChunkBytes));
     for (size_t done = 0; done < n_bytes; done += kChunkBytes) {

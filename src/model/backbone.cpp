@@ -81,7 +81,7 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
     for (int il = first; il < last; il++) {
         const OutputRows * selected = il == last - 1 ? output_rows : nullptr;
         if (model.recompute) {
-            // The second building comes after this call has returned: everything but the store is its own.
+            // The recomputation runs after this function has returned, so the lambda owns everything except `state`.
             const auto own = selected ? std::make_shared<const OutputRows>(*selected) : nullptr;
             x = checkpoint_activations(g, [build, il, x, rows, own]() { return build(il, x, rows, own.get()); });
         } else {

@@ -1,7 +1,6 @@
-// A decoder-only Transformer taken apart: embedding, any interval of layers on any rows, head.
-//
-// A Backbone is a plain set of nodes; whoever loaded or trains the weights owns their memory. The builders below serve
-// inference and training alike.
+// A decoder-only Transformer in parts: embedding, any range of layers on any rows, output head. A Backbone only holds
+// tensor pointers; a WeightStore or the trainer owns the memory. Inference and training build their graphs with the
+// same functions.
 #pragma once
 
 #include "arch/architecture.h"
@@ -18,10 +17,10 @@ struct Backbone {
     Node                                output_norm = nullptr; // [n_embd]
     Linear                              head;                  // [n_embd, n_vocab]
     RopeParams                          rope;
-    bool recompute = false; // training: layers are computed again in the backward instead of kept
+    bool recompute = false; // training: activation checkpointing, one checkpoint per layer
 
-    // Spread over several devices: the one of each layer, of the modules, and the rotation with its tensors on each of them.
-    // Empty: all on one.
+    // For a model split over several devices: the device of each layer, of the latent modules, and the RoPE tensors on
+    // each device. Empty: one device.
     std::vector<int>        layer_devices;
     int                     latent_device_id = 0;
     std::vector<RopeParams> ropes;
@@ -30,21 +29,21 @@ struct Backbone {
     const RopeParams & rope_at(int il) const { return ropes.empty() ? rope : ropes[size_t(device_of(il))]; }
 };
 
-// The layers of this architecture and shape, without weights.
+// A backbone with these hyperparameters and no weights.
 Backbone make_backbone(const ModelConfig & config);
 
-// Every tensor of the model, in the order of a file: ends and layers. `node` and `linear` point into the model.
+// All tensors of the model in file order. `node` and `linear` point into the model.
 std::vector<TensorSpec> tensors_of(Backbone & model);
-// The same for those who only want names and shapes; they point nowhere.
+// The same with names and shapes only; the pointers are null.
 std::vector<TensorSpec> tensors_of(const ModelConfig & config);
 
-// Floats of recurrent state per sequence, and bytes of keys and values per row.
+// Floats of recurrent state per sequence, and KV cache bytes per token.
 int64_t n_recurrent(const Backbone & model);
 size_t  kv_bytes_per_row(const Backbone & model, ggml_type type);
 
-// F_[first:last): the residual stream x [n_embd, n_rows] through layers first..last-1. Keys and values go to and come from
-// `kv`. With `output_rows`, the last layer computes only keys and values at the other rows, and the result has the kept rows
-// alone (null when none are kept). Each layer is counted as one sequential application.
+// F_[first:last): runs the residual stream x [n_embd, n_rows] through layers first .. last - 1, with `kv` as KV cache
+// and recurrent state. With `output_rows` the result has only those rows (null when there are none); at the other rows
+// the last layer computes keys and values only. Each layer counts as one sequential layer application.
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const RowLayout & rows,
                 SequenceState & kv, const OutputRows * output_rows = nullptr);
 

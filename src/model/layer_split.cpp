@@ -10,7 +10,7 @@ namespace penelope {
 
 namespace {
 
-// Of the free memory of a device weights may take this much; caches and graphs need the rest.
+// Fraction of a device's free memory for weights; KV cache and compute buffers need the rest.
 constexpr double kWeightFraction = 0.8;
 
 const char * const kHint = "--split CPU=10,RPC0=20 gives layers in this order; --split CPU,RPC0 shares them by free "
@@ -18,7 +18,7 @@ const char * const kHint = "--split CPU=10,RPC0=20 gives layers in this order; -
 
 struct Share {
     DeviceInfo device;
-    int        n_layers = -1; // -1: not said
+    int        n_layers = -1; // -1: not given
 };
 
 [[noreturn]] void refuse(const std::string & text, const std::string & why, const std::string & hint = kHint) {
@@ -66,19 +66,19 @@ size_t total(const LayerSizes & sizes) {
     return std::accumulate(sizes.layers.begin(), sizes.layers.end(), sizes.embedding + sizes.head);
 }
 
-// Bytes of the layers [first, last) and of the ends that lie with them.
+// Bytes of layers [first, last), including the embedding and the head where they belong.
 size_t bytes_of(const LayerSizes & sizes, size_t first, size_t last) {
     size_t n = first == 0 ? sizes.embedding : 0;
     n += last == sizes.layers.size() ? sizes.head : 0;
     return std::accumulate(sizes.layers.begin() + ptrdiff_t(first), sizes.layers.begin() + ptrdiff_t(last), n);
 }
 
-// Counts whose bytes are in proportion to these rooms, at least one each.
+// Layer counts whose bytes are in proportion to `memories`, at least one each.
 std::vector<int> by_free_memory(const std::vector<double> & memories, const LayerSizes & sizes) {
     const size_t     n_layer = sizes.layers.size(), n = memories.size();
     const double     all = std::accumulate(memories.begin(), memories.end(), 0.0), bytes = double(total(sizes));
     std::vector<int> counts;
-    double           until = 0; // bytes up to the end of this device's share
+    double           until = 0; // bytes up to the end of this device's layers
     size_t           next  = 0;
     for (size_t i = 0; i < n; i++) {
         until += memories[i] / all * bytes;
@@ -97,7 +97,7 @@ double usable_memory(const DeviceInfo & device) {
     return kWeightFraction * double(device.memory_free);
 }
 
-// Every device but the CPU; the CPU as well when they have no room for everything.
+// All GPUs and RPC devices; the CPU too if the model does not fit on them.
 std::vector<Share> by_memory(const std::vector<DeviceInfo> & known, const LayerSizes & sizes,
                              const std::string & text) {
     std::vector<Share> shares;

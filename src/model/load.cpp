@@ -14,7 +14,7 @@ class Loader {
   public:
     Loader(std::shared_ptr<const GgufReader> file, const HostLora & lora) : file_(std::move(file)), lora_(lora) {}
 
-    // Puts the tensor where the graph looks for it. An optional one that is not there leaves null behind.
+    // Loads the tensor and sets the pointer in the Backbone; null if an optional tensor is missing.
     void load_tensor(const TensorSpec & spec, WeightStore & store) {
         if (spec.is_optional && !file_->find_tensor(spec.gguf)) {
             return;
@@ -124,7 +124,7 @@ Backbone load_into(const std::shared_ptr<const GgufReader> & file, const HostLor
         load.load_tensor(spec, store_of(spec));
     }
     if (!model.head.weight) {
-        // A tied head gets a tensor of its own: as a matrix it may take a faster layout than a table can.
+        // A tied head is added as a second tensor: as a matrix it may have a faster layout than the embedding table.
         const GgufTensor & table = *file->find_tensor(ggml_get_name(model.embedding));
         model.head.weight        = head_store.add(file, table, WeightUse::matrix);
     }

@@ -1,4 +1,4 @@
-// From a GGUF file to a Backbone whose weights lie in a WeightStore.
+// Loads a backbone from a GGUF file into a WeightStore, or creates one with random weights.
 #pragma once
 
 #include "model/backbone.h"
@@ -9,24 +9,24 @@
 
 namespace penelope {
 
-// What the layers of a file's backbone weigh, and those of a backbone of this shape.
+// Bytes of the layers: of a file, and of a model with these hyperparameters.
 LayerSizes layer_sizes(const GgufReader & file);
 LayerSizes layer_sizes(const ModelConfig & config, ggml_type type);
 
-// Adds every tensor of the file's backbone, and the pairs of `lora`, to the store; the nodes have data after store.load().
-// Throws Error for a missing or misshapen tensor, a tensor nobody asked for (unless allow_extra_tensors), and a pair that names no
-// weight or does not fit it.
+// Adds all backbone tensors of the file and the LoRA pairs to the store; they have data after store.load(). Throws
+// Error for a tensor that is missing, has the wrong shape or is unknown (unless allow_extra_tensors), and for a LoRA
+// pair without a matching weight.
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStore & store,
                        bool allow_extra_tensors = false);
-// The same with every layer on its device.
+// The same for a model split over devices.
 Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & lora, WeightStores & stores,
                        bool allow_extra_tensors = false);
 
-// A backbone of this shape with random weights, for measuring without a file. `type` for matrices.
+// A backbone with random weights, for benchmarks. type: of the matrices.
 Backbone random_backbone(const ModelConfig & config, ggml_type type, uint64_t seed, WeightStore & store);
 Backbone random_backbone(const ModelConfig & config, ggml_type type, uint64_t seed, WeightStores & stores);
 
-// Gives every linear layer of the decoder a random pair of this rank.
+// Adds a random LoRA pair of this rank to every linear layer.
 void add_random_lora(Backbone & model, int rank, uint64_t seed, WeightStores & stores);
 
 } // namespace penelope

@@ -14,7 +14,7 @@ namespace {
 const std::string kA = ".lora_a";
 const std::string kB = ".lora_b";
 
-// Ranks of two pairs side by side: A = [A1; A2], B = [B1, B2].
+// Concatenates the ranks of two pairs: A = [A1; A2], B = [B1, B2].
 void append(HostLoraPair & into, const HostLoraPair & more) {
     if (into.rank == 0) {
         into = more;

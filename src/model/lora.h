@@ -1,5 +1,5 @@
-// LoRA adapters. Several files, each with a scale, become one pair per weight: ranks are laid side by side and every scale
-// is folded into B, so running any number of adapters costs one pair of thin products.
+// Reads LoRA adapters. Several files, each with a scale, are merged into one pair per weight: ranks are concatenated
+// and the scale is folded into B, so any number of adapters costs one pair of small products.
 #pragma once
 
 #include "gguf/reader.h"
@@ -16,16 +16,16 @@ struct HostLoraPair {
     std::vector<float> b; // [rank, n_out], scale folded in
 };
 
-// By the name of the base tensor, e.g. "blk.0.attn_q.weight".
+// Key: name of the base tensor, e.g. "blk.0.attn_q.weight".
 using HostLora = std::map<std::string, HostLoraPair>;
 
 // Adds the pairs of one file (a llama.cpp LoRA or a sidecar) to `lora`; y = W x + scale * alpha / rank * B (A x).
-// Tensors that are not halves of a pair are passed over when `allow_extra_tensors`. Throws Error naming file and tensor.
+// allow_extra_tensors: ignore tensors that are not part of a LoRA pair. Throws Error with file and tensor.
 void add_lora(HostLora & lora, const GgufReader & file, float scale, bool allow_extra_tensors);
 
-// A tensor of any type as F32. Throws Error when the type has no such conversion or a value is not finite.
+// The tensor converted to F32. Throws Error when ggml cannot convert its type or a value is not finite.
 std::vector<float> read_f32(const GgufReader & file, const GgufTensor & tensor);
-// The same of rows first .. first + n - 1.
+// The same for rows first .. first + n - 1.
 std::vector<float> read_rows(const GgufReader & file, const GgufTensor & tensor, int64_t first, int64_t n);
 
 } // namespace penelope

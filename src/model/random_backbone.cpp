@@ -1,4 +1,4 @@
-// Backbones with random weights, for measuring without a file.
+// Backbones with random weights, for benchmarks.
 #include "base/rng.h"
 #include "model/load.h"
 
@@ -9,8 +9,8 @@ namespace penelope {
 
 namespace {
 
-// Random weights of one type, drawn once per shape and used for every tensor of it: drawing and quantizing a whole model
-// would take longer than measuring it. Each tensor still has memory of its own.
+// Random weights, generated and quantized once per shape and copied to every tensor of that shape: generating a whole
+// model would take longer than the benchmark.
 class RandomWeights {
   public:
     RandomWeights(ggml_type type, uint64_t seed) : type_(type), rng_(seed) {}
@@ -64,7 +64,7 @@ Backbone make_random(const ModelConfig & c, ggml_type type, uint64_t seed, const
     RandomWeights random(type, seed);
     Backbone      model = make_backbone(c);
     for (const TensorSpec & spec : tensors_of(model)) {
-        const bool is_head = spec.linear == &model.head; // as large as the embedding whether tied or not
+        const bool is_head = spec.linear == &model.head; // created even if tied, so that the model has its real size
         if (spec.is_optional && !is_head) {
             continue;
         }

@@ -31,7 +31,7 @@ std::vector<int> streams_of(const std::vector<SeqRange> & ranges) {
 
 namespace {
 
-// Asking for streams that take no part costs a look at their mask: at least half of them should.
+// Streams outside the batch cost time although they are masked: use it only if at least half of them are in the batch.
 bool can_batch(const std::vector<SeqRange> & ranges, int n_streams) {
     return ranges.size() > 1 && 2 * int(ranges.size()) >= n_streams &&
            std::all_of(ranges.begin(), ranges.end(), [&](const SeqRange & s) {
@@ -77,7 +77,7 @@ RowLayout RowInputs::subset(Graph & g, int first, int count) {
         n += segment.count;
         subset.segments.push_back(segment);
     }
-    // Not views of the whole: a view may start where a device cannot bind it.
+    // Inputs of their own, not views: a view may be unaligned for the device.
     const std::string name = name_ + ".subset." + std::to_string(subsets_.size());
     subset.positions       = g.input(name + ".positions", GGML_TYPE_I32, n);
     subset.cache_rows      = g.input(name + ".cache_rows", GGML_TYPE_I64, n);
@@ -122,7 +122,7 @@ void RowInputs::fill(const std::vector<SeqRange> & ranges, const SequenceCache *
         if (Node node = rows_.segments[i].mask) {
             mask.assign(size_t(ggml_nelements(node)), hidden);
             for (int r = 0; r < s.count; r++) {
-                // A row in front sees others in front, so that its weights are numbers.
+                // A padding row attends to the padding before it: a fully masked row would give NaN.
                 const int from = s.row + r < s.n_left_pad ? 0 : s.n_left_pad;
                 std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv + from, std::min(s.n_kv, s.row + r + 1) - from, seen);
             }

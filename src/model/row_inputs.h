@@ -1,5 +1,5 @@
-// The inputs that tell a graph which rows it works on: positions, places in the cache, causal masks. Shapes are fixed when
-// the graph is built; fill() gives the numbers of the questions at hand.
+// The batch inputs of a graph: positions, KV cache rows, causal masks. Their shapes are fixed when the graph is built;
+// fill() sets their values before each run.
 #pragma once
 
 #include "arch/row_layout.h"
@@ -10,44 +10,46 @@
 
 namespace penelope {
 
-// A stretch of rows of one sequence. Row i of it stands at place `row` + i and sees places 0 .. row + i.
+// Consecutive rows of one sequence. Row i has position row + i and attends to positions 0 .. row + i.
 struct SeqRange {
     int stream;
     int row;
     int count;   // rows in the graph
-    int n_kv;    // places looked at, at least row + count unless padded
+    int n_kv;    // attention reads cache rows [0, n_kv); at least row + count unless padded
     int n_valid; // rows that are not padding
-    // Which recurrent state it goes on from and where it leaves its own; see arch/sequence_state.h.
+    // Slots the recurrent state is read from and written to; see arch/sequence_state.h.
     StateSlot from = StateSlot::current, to = StateSlot::current;
-    // Rows attention is asked at least: it has other kernels for many rows than for few, and a part of a prompt must meet those of
-    // the whole.
+    // Minimum number of query rows for attention. Its kernels for many rows round differently than those for few; a
+    // chunk of a prompt must use the kernel of the whole prompt.
     int n_queries = 0;
-    // Places at the front of the sequence that hold nothing: those after them do not see them, and positions count from there.
+    // Left padding in rows: masked for the rows after it, and positions are counted from its end.
     int n_left_pad = 0;
 };
 
-// A stretch without padding.
+// A range without padding.
 inline SeqRange seq_range(int stream, int row, int count) {
     return { stream, row, count, row + count, count, StateSlot::current, StateSlot::current };
 }
 
-// What the shape of a graph on these stretches depends on, as text; not the sequences, which it can be moved to.
+// Key of a graph cache: everything the shape of a graph depends on. Not the streams, because a graph can be moved to
+// others (model/stream_views.h).
 std::string      shape_key(const std::string & kind, const std::vector<SeqRange> & ranges);
 std::vector<int> streams_of(const std::vector<SeqRange> & ranges);
 
 class RowInputs {
   public:
-    // g outlives them. exact: the stretches of fill() will be these very ones, so that a mask which hides nothing can be left out.
-    // n_streams: of a cache whose sequences can be attended to in one go; done where enough of them take part with equally many rows.
+    // g must outlive this object. exact: fill() will get these same ranges, so a mask that hides nothing can be
+    // omitted. n_streams: streams of the cache if the device supports batched attention, else 0. It is used when at
+    // least half of the streams are in the batch with equally many rows.
     RowInputs(Graph & g, const std::string & name, const std::vector<SeqRange> & ranges, bool exact, int n_streams = 0);
 
     const RowLayout & rows() const { return rows_; }
     int               n_rows() const { return n_rows_; }
 
-    // Stretches [first, first + count) as rows with inputs of their own, which fill() fills too.
+    // A layout of ranges [first, first + count) alone, with its own inputs, which fill() sets too.
     RowLayout subset(Graph & g, int first, int count);
 
-    // Same counts and n_kv as at construction. cache: null when keys and values are nodes.
+    // Counts and n_kv must be those given to the constructor. cache: null in training (SequenceNodes).
     void fill(const std::vector<SeqRange> & ranges, const SequenceCache * cache) const;
 
   private:
@@ -61,7 +63,7 @@ class RowInputs {
     std::string         name_;
     RowLayout           rows_;
     int                 n_rows_ = 0;
-    Node                mask_   = nullptr; // of all abreast
+    Node                mask_   = nullptr; // of batched attention
     std::vector<Subset> subsets_;
 };
 

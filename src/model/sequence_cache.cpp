@@ -10,13 +10,13 @@ namespace penelope {
 
 namespace {
 
-// So that the state of every stream starts at a place any device can bind.
+// Aligns the recurrent state of every stream for any device.
 constexpr int64_t kAlignedFloats = 64;
 
-// States put aside per sequence: two for each of the last turns of a conversation.
+// Checkpoints per stream: two for each of the last four turns of a conversation.
 constexpr size_t kMaxCheckpoints = 8;
 
-// Rows of one sequence in the cache, so many that the next one starts where a device can bind it.
+// Rows per stream, rounded up so that the next stream starts at an aligned address.
 int aligned_rows(int n_rows, size_t row_size, size_t alignment) {
     const size_t unit = alignment / std::gcd(alignment, row_size);
     return int((size_t(n_rows) + unit - 1) / unit * unit);
@@ -60,7 +60,7 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
     }
     for (size_t i = 0; i < backend.n_devices(); i++) {
         const Backend &   part   = backend.device_backend(i);
-        const std::string what   = "context of " + std::to_string(n_rows) + " rows";
+        const std::string what   = "KV cache for " + std::to_string(n_rows) + " tokens";
         size_t            needed = 0;
         for (Node node = ggml_get_first_tensor(contexts_[i].get()); node;
              node      = ggml_get_next_tensor(contexts_[i].get(), node)) {
@@ -77,7 +77,7 @@ SequenceCache::SequenceCache(const Backbone & model, int n_streams, int n_rows, 
     clear();
 }
 
-// Masked rows are multiplied by zero weights: they must not hold NaN.
+// Attention multiplies masked rows by zero, and 0 * NaN is NaN. So the cache must not contain NaN.
 void SequenceCache::clear() {
     checkpoints_.clear();
     for (const ggml_backend_buffer_ptr & buffer : buffers_) {
@@ -85,7 +85,7 @@ void SequenceCache::clear() {
     }
 }
 
-// Recurrent states need no more than to be forgotten: what starts at place 0 starts from zeros.
+// Recurrent states need no clearing: read_recurrent() returns zeros at position 0.
 void SequenceCache::clear(int stream) {
     checkpoints_.remove_if([&](const StateCheckpoint & one) { return one.stream == stream; });
     for (const LayerStore & layer : layers_) {
@@ -206,9 +206,9 @@ size_t SequenceCache::n_bytes() const {
 std::vector<uint8_t> SequenceCache::bytes(int il, int stream, int n) const {
     std::vector<uint8_t> all;
     const auto           append = [&](Node node, size_t offset, size_t n_bytes) {
-        std::vector<uint8_t> part(n_bytes);
-        get_bytes(node, offset, part.data(), part.size());
-        all.insert(all.end(), part.begin(), part.end());
+        std::vector<uint8_t> chunk(n_bytes);
+        get_bytes(node, offset, chunk.data(), chunk.size());
+        all.insert(all.end(), chunk.begin(), chunk.end());
     };
     const LayerStore & layer = layers_[size_t(il)];
     if (layer.kv.k) {

@@ -14,7 +14,7 @@ std::vector<StreamView> find_stream_views(const Graph & g, const SequenceCache &
         if (!root || !cache.owns(root)) {
             return;
         }
-        // What writes rows by index, or looks at all sequences, is not of one.
+        // Skip tensors that span all streams: the targets of set_rows and batched attention.
         const size_t stream_bytes = root->nb[1] * size_t(root->ne[1] / cache.n_streams());
         if (ggml_nbytes(node) <= stream_bytes) {
             views.push_back({ node, int(node->view_offs / stream_bytes), stream_bytes });

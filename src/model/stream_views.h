@@ -1,5 +1,6 @@
-// A graph looks at what sequences left through views of the cache, each at the place of its sequence. Moving these views lets it
-// work on other sequences, so that a graph is built once per shape and not once per set of sequences.
+// Reuses a graph for other sequences. A graph reads the cache through views at the offset of its stream; moving these
+// views to another stream makes the same graph work there. So a graph is built once per shape, not once per set of
+// streams.
 #pragma once
 
 #include "model/sequence_cache.h"
@@ -10,14 +11,14 @@ namespace penelope {
 
 struct StreamView {
     Node   view;
-    int    stream;       // where it looks now
-    size_t stream_bytes; // from one sequence to the next
+    int    stream;       // the stream it points to now
+    size_t stream_bytes; // distance between two streams
 };
 
-// Those of a finished graph; none when the cache holds a single sequence.
+// The views into the cache of a finished graph; empty when the cache has a single stream.
 std::vector<StreamView> find_stream_views(const Graph & g, const SequenceCache & cache);
 
-// Views of sequence from[i] look at to[i] afterwards. The entries of each list differ.
+// Moves views of stream from[i] to stream to[i]. Neither list may contain a stream twice.
 void retarget_views(std::vector<StreamView> & views, const std::vector<int> & from, const std::vector<int> & to);
 
 } // namespace penelope

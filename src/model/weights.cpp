@@ -11,15 +11,15 @@ namespace penelope {
 
 namespace {
 
-// What one tensor's data comes from.
+// Where the data of a tensor comes from.
 struct Source {
     Node                              node;
     std::shared_ptr<const GgufReader> file;   // null: host
-    const GgufTensor *                tensor; // of the file
-    std::vector<uint8_t>              host;   // empty as well: set by the caller
+    const GgufTensor *                tensor; // in `file`
+    std::vector<uint8_t>              host;   // also empty: the caller sets the data later
 };
 
-// Tensors that share a buffer. buft null: they stay in the file's map.
+// Tensors that share a buffer. buft null: they stay in the memory map.
 struct Group {
     ggml_backend_buffer_type_t           buft = nullptr;
     TensorHeaders                        headers;
@@ -27,7 +27,7 @@ struct Group {
     std::vector<ggml_backend_buffer_ptr> buffers;
 };
 
-// Integers and F64 have no product and quantized intermediates no rows: ggml would end the process over them.
+// ggml aborts on products with integers and F64, and on get_rows of intermediate quantization types.
 void check_type(const GgufReader & file, const GgufTensor & tensor, WeightUse use) {
     const bool is_f32 = tensor.type == GGML_TYPE_F32;
     if (is_f32 || (use != WeightUse::vector && ggml_get_type_traits(tensor.type)->to_float)) {
@@ -39,7 +39,7 @@ void check_type(const GgufReader & file, const GgufTensor & tensor, WeightUse us
                 "convert or quantize the model again");
 }
 
-// Whether the device multiplies a weight of this shape from this layout.
+// Whether the device supports mul_mat with a weight of this shape in this buffer type.
 bool supports_mul_mat(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft, ggml_type type, const int64_t * ne) {
     ggml_context_ptr        ctx = new_tensor_context(8);
     ggml_backend_buffer_ptr empty(ggml_backend_buft_alloc_buffer(buft, 0));
@@ -90,7 +90,7 @@ struct WeightStore::Impl {
         return found;
     }
 
-    // The faster layout for products, null when there is none.
+    // The faster buffer type for products; null when there is none.
     ggml_backend_buffer_type_t fast_buffer_type(ggml_type type, const int64_t * ne, WeightUse use) const {
         if (use == WeightUse::matrix) {
             for (ggml_backend_buffer_type_t buffer_type : buffer_types) {
@@ -106,7 +106,7 @@ struct WeightStore::Impl {
         return packs && use == WeightUse::matrix && can_pack(type, ne);
     }
 
-    // Null: in the file's map.
+    // Null: stay in the memory map.
     ggml_backend_buffer_type_t choose(const GgufTensor & tensor, WeightUse use) const {
         if (ggml_backend_buffer_type_t buffer_type = fast_buffer_type(tensor.type, tensor.ne, use)) {
             return buffer_type;
@@ -183,7 +183,7 @@ Node WeightStore::add_empty(const std::string & name, ggml_type type, const std:
 
 void WeightStore::Impl::load_mapped(Group & group) {
     for (Source & source : group.sources) {
-        // One buffer per tensor: the map holds tensors that went elsewhere between those that stay.
+        // One buffer per tensor: in between the file has tensors that are copied elsewhere.
         void * data = const_cast<void *>(source.tensor->data);
         group.buffers.emplace_back(
             ggml_backend_dev_buffer_from_host_ptr(device.dev, data, source.tensor->size, source.tensor->size));
@@ -286,7 +286,7 @@ size_t WeightStore::n_bytes() const {
 
 WeightStores::WeightStores(const LayerSplit & split, bool repack, bool use_mmap) : split_(split) {
     for (const DeviceInfo & device : split_.devices) {
-        // Our packed layout serves graphs that run on the CPU as a whole.
+        // Our packed layout works only if the whole graph runs on the CPU.
         stores_.emplace_back(device, repack, use_mmap, repack && !split_.is_split());
     }
 }

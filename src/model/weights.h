@@ -1,5 +1,5 @@
-// Memory for weights. Tensors of a GGUF file stay in its memory map where the device can read it there, go into one of the
-// CPU's faster layouts (ggml's extra buffer types) where that pays, and are copied to the device otherwise.
+// Buffers for weights. A tensor of a GGUF file is used from the memory map where the device can read it, repacked into
+// a faster CPU layout where that pays, and copied to the device otherwise.
 #pragma once
 
 #include "arch/tensor_table.h"
@@ -13,37 +13,38 @@
 
 namespace penelope {
 
-// How graphs use a tensor; decides which layouts it may take.
+// How graphs use a tensor; limits the layouts it may have.
 enum class WeightUse {
-    matrix, // left operand of products only
-    table,  // rows are looked up, perhaps multiplied as well
-    vector, // read element by element
+    matrix, // only as left operand of products
+    table,  // get_rows, possibly also products
+    vector, // element-wise
 };
 
 class WeightStore {
   public:
-    // maps: weights stay in the file's map where the device can read them there. A file that shrinks under it ends the process.
-    // repack: into ggml's faster layouts. pack: into our own (graph/packed_product.h), for graphs on the CPU alone.
+    // use_mmap: use weights from the memory map where possible (the process dies if the file is truncated meanwhile).
+    // repack: use ggml's extra buffer types. pack: use our own layout (graph/packed_product.h); only for CPU-only
+    // graphs.
     WeightStore(const DeviceInfo & device, bool repack, bool use_mmap = true, bool pack = false);
     ~WeightStore();
     WeightStore(WeightStore &&) noexcept;
 
-    // A tensor of the file, which a map keeps open as long as the store. The node has data after load(). A second use of a
-    // tensor (a tied head) gets the node of the first unless it takes another layout.
+    // A tensor of the file; a memory map stays open as long as the store. Has data after load(). Adding a tensor twice
+    // (tied head) returns the same node unless the two uses need different layouts.
     Node add(std::shared_ptr<const GgufReader> file, const GgufTensor & tensor, WeightUse use);
 
-    // A tensor with contents from the host.
+    // A tensor initialized from host memory.
     Node add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne, std::vector<uint8_t> data,
                   WeightUse use = WeightUse::vector);
     Node add_host(const std::string & name, const std::vector<int64_t> & ne, const std::vector<float> & data);
 
-    // A tensor whose contents the caller sets after load().
+    // A tensor whose values the caller sets after load().
     Node add_empty(const std::string & name, ggml_type type, const std::vector<int64_t> & ne);
 
-    // Places everything added so far. Throws Error(memory) with both sizes.
+    // Allocates and loads everything added so far. Throws Error(memory) with needed and free bytes.
     void load();
 
-    size_t            n_bytes() const; // of weights, mapped ones included
+    size_t            n_bytes() const; // all weights, mapped ones included
     std::vector<Node> nodes() const;
 
   private:
@@ -51,13 +52,14 @@ class WeightStore {
     std::unique_ptr<Impl> impl_;
 };
 
-// Stores on the devices of a split, by their numbers.
+// One store per device of a model that is split by layers.
 class WeightStores {
   public:
     WeightStores(const LayerSplit & split, bool repack, bool use_mmap = true);
 
     WeightStore & on_device(int i) { return stores_[size_t(i)]; }
-    // Where a tensor of the backbone goes: with its layer, the embedding with the first, the head with the last.
+    // The store for a tensor of the backbone: that of its layer; the first layer's for the embedding, the last one's
+    // for the head.
     WeightStore & of(const TensorSpec & spec);
     WeightStore & of_head() { return on_device(split_.last()); }
     int           n_devices() const { return int(stores_.size()); }

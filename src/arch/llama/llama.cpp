@@ -1,5 +1,5 @@
-// Llama: a dense decoder whose q and k rotate neighbouring features. GGUF stores their rows in that order; Hugging Face
-// rotates features half a head apart.
+// Llama: a dense decoder. RoPE rotates adjacent features in GGUF and features half a head apart at Hugging Face, so the
+// rows of q and k are permuted.
 #include "arch/architecture.h"
 #include "arch/blocks.h"
 #include "base/error.h"

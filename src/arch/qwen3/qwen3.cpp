@@ -1,4 +1,4 @@
-// Qwen3, dense: heads of a size of their own, each query and key head normed before it turns.
+// Qwen3, dense: head_dim is independent of n_embd; RMS norm per query and key head before RoPE.
 #include "arch/architecture.h"
 #include "arch/blocks.h"
 #include "base/error.h"

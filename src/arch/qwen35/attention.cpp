@@ -1,11 +1,12 @@
-// Gated attention: each query head comes with a gate for what it mixes, x += W_o (attention * sigmoid(gate)).
+// Gated attention: each query head has an output gate, x += W_o (attention * sigmoid(gate)).
 #include "arch/qwen35/layers.h"
 
 namespace penelope {
 
 namespace {
 
-// Rows of W_q: per head head_dim for the query, then head_dim for its gate. [2 * head_dim * n_head, n] -> [head_dim * n_head, n].
+// W_q yields, per head, head_dim query features and then head_dim gate features. Selects one of the two: [2 * head_dim
+// * n_head, n] -> [head_dim * n_head, n].
 Node half_of_heads(Graph & g, Node both, int head_dim, int which) {
     const int64_t n_rows = both->ne[1], n_features = both->ne[0] / 2;
     Node          heads = reshape_rows(g, both, 2 * head_dim, n_features / head_dim * n_rows);

@@ -17,7 +17,7 @@ constexpr int kMaxStateWidth   = 1 << 12;
 constexpr int kMaxHeads        = 1 << 12;
 constexpr int kRopeSections    = 4;
 
-// Layer i is a delta net unless it ends a group of `interval`.
+// Every interval-th layer is attention, the others are delta nets.
 std::vector<bool> by_interval(int n_layer, int interval) {
     std::vector<bool> recurrent;
     for (int il = 0; il < n_layer; il++) {
@@ -96,7 +96,7 @@ void write_qwen35_gguf(GgufWriter & writer, const ModelConfig & c) {
     writer.set_u32(key(keys::ssm_inner_size), uint32_t(arch_config.n_value_features()));
     writer.set_i32_array(key(keys::rope_dimension_sections),
                          { arch_config.rope_sections.begin(), arch_config.rope_sections.end() });
-    // An interval says it in a form every reader knows; only other patterns need the list.
+    // Prefer the interval key, which all readers know. Only irregular patterns need the list.
     for (int interval = 1; interval <= c.n_layer + 1; interval++) {
         if (arch_config.is_recurrent == by_interval(c.n_layer, interval)) {
             writer.set_u32(key(keys::full_attention_interval), uint32_t(interval));

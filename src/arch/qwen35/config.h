@@ -1,4 +1,4 @@
-// The numbers only Qwen3.5 has: the shape of its delta nets and which layers are delta nets.
+// Hyperparameters of Qwen3.5: the shape of its delta nets and which layers are delta nets.
 #pragma once
 
 #include "arch/config.h"
@@ -15,7 +15,7 @@ struct Qwen35Config : ArchConfig {
     int               n_key_heads   = 0;
     int               n_value_heads = 0;                 // a multiple of n_key_heads
     std::vector<bool> is_recurrent;                      // by layer
-    std::vector<int>  rope_sections = { 11, 11, 10, 0 }; // of the picture's axes; text has one position for all
+    std::vector<int>  rope_sections = { 11, 11, 10, 0 }; // M-RoPE sections of the vision axes; equal positions for text
 
     int n_key_features() const { return state_dim * n_key_heads; }
     int n_value_features() const { return state_dim * n_value_heads; }

@@ -1,9 +1,9 @@
-// The gated delta net: a recurrence over the rows in place of attention. With n = rmsnorm(x):
+// The gated delta net: a recurrent layer in place of attention. With n = rmsnorm(x):
 //   q, k, v = silu(conv(W_qkv n)), q and k of unit length per head
 //   beta = sigmoid(W_beta n), decay = rate * softplus(W_alpha n + step)
 //   y = the delta rule over q, k, v, decay, beta (graph/ops_delta.h)
 //   x += W_out (rmsnorm(y) * silu(W_gate n));  x += feed_forward(rmsnorm(x)).
-// Of a sequence it keeps the last rows before the convolution and the matrix of the delta rule.
+// Recurrent state: the last rows before the convolution and the matrix of the delta rule.
 #include "arch/qwen35/layers.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kUnitEps = 1e-6f; // added to the squared length of q and k
 
-// Features of every row; a view is enough where no gradient is asked for.
+// Features [first, first + count) of every row; a view in inference.
 Node features(Graph & g, Node x, int64_t first, int64_t count) {
     if (g.tape()) {
         return slice_features(g, x, first, count);
@@ -30,7 +30,7 @@ Node unit_heads(Graph & g, Node x, int64_t first, int64_t count, int head_dim) {
     return reshape_rows(g, scale(g, unit, 1.0f / std::sqrt(float(head_dim))), count, n);
 }
 
-// 1 for the real rows of a padded segment, 0 for the others: [1, count].
+// [1, count]: 1 for valid rows of a padded segment, 0 for padding.
 Node valid_rows(Graph & g, const Segment & segment) {
     ggml_context * ctx  = g.ctx();
     Node           rows = ggml_arange(ctx, 0.0f, float(segment.count), 1.0f);
@@ -101,7 +101,7 @@ Node Qwen35DeltaNet::mix(Graph & g, const LayerCall & call, Node normed) const {
         Node                    beta   = slice_rows(g, all_beta, s.first, s.count);
         Node                    decay  = slice_rows(g, all_decay, s.first, s.count);
         if (s.n_valid) {
-            // A row of padding neither fades the state nor adds to it.
+            // Padding must not change the state: decay 0 and beta 0.
             Node real = valid_rows(g, s);
             beta      = mul(g, beta, real);
             decay     = mul(g, decay, real);

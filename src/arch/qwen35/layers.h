@@ -1,4 +1,4 @@
-// The two kinds of layer of Qwen3.5. Both end in the same feed-forward part.
+// The two layer types of Qwen3.5, gated attention and gated delta net. Both end in the same feed-forward block.
 #pragma once
 
 #include "arch/blocks.h"

@@ -1,4 +1,4 @@
-// Qwen3.5 (text): three gated delta nets to one layer of gated attention.
+// Qwen3.5 (text): three gated delta nets per layer of gated attention.
 #include "arch/architecture.h"
 #include "arch/qwen35/layers.h"
 
@@ -45,11 +45,11 @@ std::unique_ptr<Layer> make_layer(const ModelConfig & config, int il) {
 const Architecture & qwen35_architecture() {
     static const Architecture architecture = [] {
         Architecture a;
-        a.name       = "qwen35";
-        a.hf_types   = { "qwen3_5_text", "qwen3_5" };
-        a.hf_class   = "Qwen3_5ForCausalLM";
-        a.make_layer = make_layer;
-        a.rope_mode  = GGML_ROPE_TYPE_NEOX; // with one position per token the interleaved axes are the same rotation
+        a.name           = "qwen35";
+        a.hf_types       = { "qwen3_5_text", "qwen3_5" };
+        a.hf_class       = "Qwen3_5ForCausalLM";
+        a.make_layer     = make_layer;
+        a.rope_mode      = GGML_ROPE_TYPE_NEOX; // M-RoPE equals NEOX RoPE when all axes have the same position
         a.partial_rotary = true;
         a.norms          = ValueTransform::one_plus;
         a.hf_prefixes    = { "model.language_model." };
