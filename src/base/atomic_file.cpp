@@ -227,7 +227,8 @@ void AtomicFile::write_through(const uint8_t * bytes, size_t size) {
         n_written_ += static_cast<uint64_t>(n);
     }
 #ifdef SYNC_FILE_RANGE_WRITE
-    // The disk works while the next bytes are made, so that sync() has little left to wait for. Only a start: errors show there.
+    // The disk works while the next bytes are made, so that sync() has little left to wait for. Only a start: errors
+    // show there.
     if (n_written_ - n_writeback_ >= writeback_size) {
         ::sync_file_range(fd_, static_cast<off_t>(n_writeback_), static_cast<off_t>(n_written_ - n_writeback_),
                           SYNC_FILE_RANGE_WRITE);

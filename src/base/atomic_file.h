@@ -13,7 +13,8 @@
 namespace penelope {
 
 // A path that exists only for now: while this object lives, remove_temporary_files() removes the file, or the empty
-// directory, that is there. Throws Error(io) when too many are registered. Movable; the object it was moved from holds none.
+// directory, that is there. Throws Error(io) when too many are registered. Movable; the object it was moved from holds
+// none.
 class TemporaryPath {
   public:
     TemporaryPath() = default;
@@ -70,14 +71,15 @@ class AtomicFile {
     bool                 force_ = false;
 };
 
-// Where a file given as `path` will really be: absolute, through a symbolic link. Throws Error for what an AtomicFile refuses.
+// Where a file given as `path` will really be: absolute, through a symbolic link. Throws Error for what an AtomicFile
+// refuses.
 std::string writable_target(const std::string & path, bool force);
 
 void write_file(const std::string & path, std::string_view content, bool force);
 
 // Removes what is at the TemporaryPaths of this process, those of open AtomicFiles among them; true when there was
-// something. Async-signal-safe: for handlers of signals that end the program, right before _exit. Nothing of it must be used
-// afterwards.
+// something. Async-signal-safe: for handlers of signals that end the program, right before _exit. Nothing of it must be
+// used afterwards.
 bool remove_temporary_files() noexcept;
 
 } // namespace penelope

@@ -1,5 +1,5 @@
-// Keeps a second process out of a folder while this one writes there. The lock (flock on the folder itself) needs no file of
-// its own and ends with the process, however that ends.
+// Keeps a second process out of a folder while this one writes there. The lock (flock on the folder itself) needs no
+// file of its own and ends with the process, however that ends.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The one exception type of the project. Thrown where user data, files or the machine fail us; caught in main and at the
-// border of the C API. Our own bugs are asserts, never Errors.
+// The one exception type of the project. Thrown where user data, files or the machine fail us; caught in main and at
+// the border of the C API. Our own bugs are asserts, never Errors.
 #pragma once
 
 #include <stdexcept>

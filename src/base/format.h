@@ -21,8 +21,8 @@ bool        ends_with(std::string_view text, std::string_view tail);
 std::string to_upper(std::string_view text); // letters of ASCII
 std::string to_lower(std::string_view text);
 
-// The text between single quotes, safe for a terminal and for JSON: control characters and bytes that are not UTF-8 become
-// \xNN, and text beyond max_bytes is cut with "...". For names and values that come out of a file.
+// The text between single quotes, safe for a terminal and for JSON: control characters and bytes that are not UTF-8
+// become \xNN, and text beyond max_bytes is cut with "...". For names and values that come out of a file.
 std::string in_quotes(std::string_view text, size_t max_bytes = 80);
 
 } // namespace penelope

@@ -22,8 +22,8 @@ std::string position(std::string_view text, size_t offset) {
     return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - start + 1);
 }
 
-// Offset of the first character outside of strings that `is_it` takes, npos when there is none. Text that is no JSON may give either;
-// it is refused anyway.
+// Offset of the first character outside of strings that `is_it` takes, npos when there is none. Text that is no JSON
+// may give either; it is refused anyway.
 template <typename Predicate> size_t find_outside_strings(std::string_view text, Predicate is_it) {
     bool in_string = false;
     for (size_t i = 0; i < text.size(); ++i) {

@@ -1,5 +1,5 @@
-// JSON on nlohmann's library, with limits on what a file may ask for and with Errors that say where: file, line, column for
-// text that is no JSON, file and field for a value of another type.
+// JSON on nlohmann's library, with limits on what a file may ask for and with Errors that say where: file, line, column
+// for text that is no JSON, file and field for a value of another type.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -37,8 +37,9 @@ std::optional<Json> try_parse_json(std::string_view text);
 std::string dump_json(const Json & value, int indent = -1);
 std::string dump_json(const OrderedJson & value, int indent = -1);
 
-// A field of an object. get: throws Error(format) when it is missing or of another type. find: nullopt when it is missing
-// or null, throws on another type. T is std::string, int64_t (a number without fraction), double (any number) or bool.
+// A field of an object. get: throws Error(format) when it is missing or of another type. find: nullopt when it is
+// missing or null, throws on another type. T is std::string, int64_t (a number without fraction), double (any number)
+// or bool.
 template <typename T> T json_get(const Json & object, const std::string & field, const std::string & origin);
 template <typename T>
 std::optional<T> json_find(const Json & object, const std::string & field, const std::string & origin);

@@ -1,5 +1,5 @@
-// The one log of the process: four levels, one sink (stderr unless replaced). Messages are whole lines without a newline.
-// ggml's own messages pass through here as well, see log_route_ggml().
+// The one log of the process: four levels, one sink (stderr unless replaced). Messages are whole lines without a
+// newline. ggml's own messages pass through here as well, see log_route_ggml().
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ inline void log_debug(std::string_view line) {
     log_message(LogLevel::debug, line);
 }
 
-// Sends what ggml logs to this log: its errors and warnings as warnings (an Error tells the user what failed), the rest as
-// debug. Takes effect once per process; cheap to call again.
+// Sends what ggml logs to this log: its errors and warnings as warnings (an Error tells the user what failed), the rest
+// as debug. Takes effect once per process; cheap to call again.
 void log_route_ggml();
 
 } // namespace penelope

@@ -1,4 +1,5 @@
-// A regular file mapped read-only into memory. Move-only; unmaps in the destructor. An empty file has size 0 and data null.
+// A regular file mapped read-only into memory. Move-only; unmaps in the destructor. An empty file has size 0 and data
+// null.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace penelope {
 
 class MappedFile {
   public:
-    // Throws not_found when there is no such file, io when it cannot be opened or mapped, format when it is no regular file.
+    // Throws not_found when there is no such file, io when it cannot be opened or mapped, format when it is no regular
+    // file.
     static MappedFile open(const std::string & path);
 
     MappedFile(MappedFile && other) noexcept;

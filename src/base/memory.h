@@ -10,17 +10,17 @@ namespace penelope {
 // Largest resident size this process has had.
 uint64_t peak_memory();
 
-// What this process can still allocate without swapping or being killed: the smallest of what the system calls available,
-// what every enclosing control group (version 1 or 2) leaves, and the address space limit. Nothing when none is known.
-// `root` stands before /proc and /sys, for tests; the address space limit is only looked at when it is empty.
+// What this process can still allocate without swapping or being killed: the smallest of what the system calls
+// available, what every enclosing control group (version 1 or 2) leaves, and the address space limit. Nothing when none
+// is known. `root` stands before /proc and /sys, for tests; the address space limit is only looked at when it is empty.
 std::optional<uint64_t> available_memory(const std::string & root = "");
 
 // Throws Error(memory) naming `what`, the bytes needed and those available, when they are more. Does nothing when the
 // available memory is not known.
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint = "");
 
-// From now on a freed block of 128 KiB or more goes back to the system. For work that takes and frees such blocks of ever
-// other sizes, as graphs are: glibc would learn to keep them, and its heap grow by the gaps between them.
+// From now on a freed block of 128 KiB or more goes back to the system. For work that takes and frees such blocks of
+// ever other sizes, as graphs are: glibc would learn to keep them, and its heap grow by the gaps between them.
 void set_mmap_threshold();
 
 } // namespace penelope

@@ -20,8 +20,8 @@ using PhiloxKey     = std::array<uint32_t, 2>;
 // The block function with ten rounds: four random words for a counter under a key.
 PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key);
 
-// A stream number for a purpose ("dropout", "shuffle", ...) and an index inside it (epoch, layer, ...): distinct purposes
-// under one seed draw independent numbers.
+// A stream number for a purpose ("dropout", "shuffle", ...) and an index inside it (epoch, layer, ...): distinct
+// purposes under one seed draw independent numbers.
 uint64_t stream_id(std::string_view purpose, uint64_t index = 0);
 
 class Rng {
@@ -48,8 +48,8 @@ class Rng {
     double normal();             // standard normal by Box-Muller, four words
     int    poisson(double mean); // 0 <= mean <= 64, by inversion, two words
 
-    // k different indices into weights, drawn one after another in proportion to the weights that are left, in the order
-    // drawn. Weights are finite and >= 0; at least k of them are positive.
+    // k different indices into weights, drawn one after another in proportion to the weights that are left, in the
+    // order drawn. Weights are finite and >= 0; at least k of them are positive.
     std::vector<size_t> choose_weighted(const std::vector<double> & weights, size_t k);
 
     // k different indices out of 0..n-1, all ordered choices equally likely; k <= n.

@@ -1,5 +1,5 @@
-// A folder of our own for files that nobody keeps, under a name nobody can guess (mkdtemp), readable by its owner alone and
-// removed with everything in it. Only a folder that was made here is ever removed.
+// A folder of our own for files that nobody keeps, under a name nobody can guess (mkdtemp), readable by its owner alone
+// and removed with everything in it. Only a folder that was made here is ever removed.
 #pragma once
 
 #include "base/atomic_file.h"

@@ -50,7 +50,8 @@ std::string read_toml_text(const std::string & path, ErrorKind kind) {
 
 toml::table parse_toml(const std::string & text, const std::string & path, ErrorKind kind) {
     if (count_dots(text) > kMaxDots) {
-        throw Error(kind, path + ": more than " + std::to_string(kMaxDots) + " dots of TOML");
+        throw Error(kind, path + ": more than " + std::to_string(kMaxDots) +
+                              " dots in keys and values: keys nested too deep");
     }
     try {
         return toml::parse(text, path);

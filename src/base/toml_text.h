@@ -10,8 +10,8 @@
 
 namespace penelope {
 
-// The text of a file or a pipe. Throws Error(not_found) when there is none, and of the kind given when it is longer than
-// 64 KiB.
+// The text of a file or a pipe. Throws Error(not_found) when there is none, and of the kind given when it is longer
+// than 64 KiB.
 std::string read_toml_text(const std::string & path, ErrorKind kind = ErrorKind::format);
 
 // path: of messages, "PATH, line 3: why".

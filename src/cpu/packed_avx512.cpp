@@ -1,7 +1,7 @@
 // The packed product for processors with AVX-512 and VNNI.
 //
-// _mm512_dpbusd_epi32 multiplies 64 unsigned bytes (weights: four values of 16 rows) with 64 signed ones (x: the same four values
-// for all rows) and adds four products to each of 16 sums. Eight of them are a block of 16 rows.
+// _mm512_dpbusd_epi32 multiplies 64 unsigned bytes (weights: four values of 16 rows) with 64 signed ones (x: the same
+// four values for all rows) and adds four products to each of 16 sums. Eight of them are a block of 16 rows.
 #include "cpu/packed_weight.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -1,11 +1,12 @@
 // Weights packed for products on the CPU: y = W x with 16 rows of W side by side.
 //
-// ggml keeps a quantized row as blocks with scales. A product then reduces every block of every row to one number by itself.
-// Here 16 rows are interleaved, four values of each at a time, so that one vector instruction works on 16 rows and no sum
-// crosses a vector. The weights are read once for up to 16 columns of x: eight memory rows cost little more than one.
+// ggml keeps a quantized row as blocks with scales. A product then reduces every block of every row to one number by
+// itself. Here 16 rows are interleaved, four values of each at a time, so that one vector instruction works on 16 rows
+// and no sum crosses a vector. The weights are read once for up to 16 columns of x: eight memory rows cost little more
+// than one.
 //
-// W [n_in, n_out] becomes groups of 16 rows (the last one filled up with zeros), a group n_in / 32 blocks of 16 x 32 values.
-// A value is scale * (q - bias) or scale * q + offset with an unsigned q. A block holds, in this order:
+// W [n_in, n_out] becomes groups of 16 rows (the last one filled up with zeros), a group n_in / 32 blocks of 16 x 32
+// values. A value is scale * (q - bias) or scale * q + offset with an unsigned q. A block holds, in this order:
 //
 //   scales     Q8_0, Q4_x, Q5_x: F16 [16]                 Q4_K, Q5_K: U8 [16]      Q6_K: I8 [2][16], one for 16 values
 //   offsets    Q4_1, Q5_1: F16 [16]                       Q4_K, Q5_K: U8 [16]      others: none, q has a bias instead

@@ -13,8 +13,8 @@ namespace penelope {
 
 namespace {
 
-// Far above every real file (a vocabulary of 256 Ki tokens with its merges takes about 12 MiB) and low enough that ggml's
-// quadratic searches for duplicates and its copies of the strings stay harmless.
+// Far above every real file (a vocabulary of 256 Ki tokens with its merges takes about 12 MiB) and low enough that
+// ggml's quadratic searches for duplicates and its copies of the strings stay harmless.
 constexpr size_t   max_header_size = size_t(256) << 20;
 constexpr uint64_t max_n_kv        = 1 << 12;
 constexpr uint64_t max_n_tensors   = 1 << 14;

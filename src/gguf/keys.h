@@ -1,5 +1,5 @@
-// Every GGUF key this project reads or writes, in one place. Keys under an architecture's name ("llama.block_count") are
-// made with arch(): arch("llama", keys::block_count).
+// Every GGUF key this project reads or writes, in one place. Keys under an architecture's name ("llama.block_count")
+// are made with arch(): arch("llama", keys::block_count).
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // A GGUF file, opened once: typed access to its keys and a memory map of its tensor data.
 //
-// Contract: every accessor either returns what was asked for or throws an Error that names the file, the key or tensor, and
-// what was expected. No content of the file, however damaged, reaches a ggml assert. The object is immutable after open()
-// and may be read from several threads; spans and pointers stay valid as long as it lives.
+// Contract: every accessor either returns what was asked for or throws an Error that names the file, the key or tensor,
+// and what was expected. No content of the file, however damaged, reaches a ggml assert. The object is immutable after
+// open() and may be read from several threads; spans and pointers stay valid as long as it lives.
 #pragma once
 
 #include "ggml.h"
@@ -42,8 +42,8 @@ class GgufReader {
     size_t               file_size() const;
     const gguf_context * raw() const; // for copying whole sets of keys with gguf_set_kv
 
-    // Keys. get_* throws when the key is missing or of another type; find_* gives nullopt when missing but still throws on
-    // another type. Integers are accepted in any GGUF integer type that holds the value without loss.
+    // Keys. get_* throws when the key is missing or of another type; find_* gives nullopt when missing but still throws
+    // on another type. Integers are accepted in any GGUF integer type that holds the value without loss.
     bool                       has(std::string_view key) const;
     uint32_t                   get_u32(std::string_view key) const;
     float                      get_f32(std::string_view key) const;

@@ -1,6 +1,6 @@
-// Writes a GGUF file: keys first, then tensors announced with their final type and shape, then their data one at a time in
-// the announced order. Memory use is that of one tensor. The file is written beside its target and renamed by finish();
-// without finish() (error, interrupt) nothing is left behind. An existing target needs `force`.
+// Writes a GGUF file: keys first, then tensors announced with their final type and shape, then their data one at a time
+// in the announced order. Memory use is that of one tensor. The file is written beside its target and renamed by
+// finish(); without finish() (error, interrupt) nothing is left behind. An existing target needs `force`.
 #pragma once
 
 #include "ggml.h"
@@ -46,8 +46,8 @@ class GgufWriter {
     void write_tensor(const std::string & name, const void * data, size_t size);
     // The same in parts of any size, one after the other, for tensors that never exist as a whole in memory.
     void write_chunk(const std::string & name, const void * data, size_t size);
-    // Flushes, checks that every tensor came, reads the file back, renames it into place. before_rename is called before
-    // the renaming, with the path the whole file has until then; when it throws there is no new file.
+    // Flushes, checks that every tensor came, reads the file back, renames it into place. before_rename is called
+    // before the renaming, with the path the whole file has until then; when it throws there is no new file.
     using BeforeRename = std::function<void(const std::string & path)>;
     void finish(const BeforeRename & before_rename = {});
 

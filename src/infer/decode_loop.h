@@ -1,5 +1,5 @@
-// The loop that writes answers: a token for each of several sequences, decoded side by side until all are done. Sessions and
-// the validation of a training go through it.
+// The decoding loop: one token per sequence and step, as a batch, until all sequences are done. Used by sessions and by
+// validation in training.
 #pragma once
 
 #include "infer/generation_state.h"
@@ -9,8 +9,8 @@ namespace penelope {
 
 class DecodeLoop {
   public:
-    // n_vocab: of the logits. not_finite: called when a row of logits is not finite; must throw. cancelled: asked before
-    // every token.
+    // n_vocab: of the logits. not_finite: called when a row of logits is not finite; must throw. cancelled: asked
+    // before every token.
     DecodeLoop(Context & context, const Tokenizer & tokenizer, int n_vocab, std::function<void()> not_finite,
                std::function<bool()> cancelled)
         : context_(context), env_{ tokenizer, n_vocab, context.n_ctx(), std::move(not_finite) },

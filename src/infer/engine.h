@@ -50,16 +50,17 @@ class Engine {
     double               load_ms() const;
     size_t               weight_bytes() const;
     std::string          type_name() const; // of most weights: "Q4_1"
-    // Whether the rounding of a prompt's row depends on where it stands among those of others (graph/batch_invariance.h).
+    // Whether the rounding of a prompt's row depends on where it stands among those of others
+    // (graph/batch_invariance.h).
     bool        depends_on_batch_position() const;
     std::string name() const; // general.name or the file's stem
 
-    // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method.
-    // An empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.
+    // Ways to fill the context: "plain" always; "penelope" or "coconut", and "cot", with a sidecar of that method. An
+    // empty name gives the file's own: the sidecar's method, else "plain". Throws Error(usage) naming the known ones.
     const Method & method(const std::string & name) const;
 
-    // For logits that are not finite: throws Error(format) naming the first tensor of the files that is not either. The weights
-    // are not looked through when they are loaded, because that would read all of a large file.
+    // For logits that are not finite: throws Error(format) naming the first tensor of the files that is not either. The
+    // weights are not looked through when they are loaded, because that would read all of a large file.
     [[noreturn]] void throw_not_finite() const;
 
     struct Impl;

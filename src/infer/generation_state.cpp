@@ -62,8 +62,8 @@ std::string GenerationState::record_reasoning(const ReasoningPiece & piece) {
     return piece.answer;
 }
 
-// With a grammar the first try is mostly right, and looking at one token is cheaper than at all of them. A second one among those the
-// grammar takes leaves their proportions as they are. A chain of thought is free.
+// With a grammar the first try is mostly right, and looking at one token is cheaper than at all of them. A second one
+// among those the grammar takes leaves their proportions as they are. A chain of thought is free.
 int32_t GenerationState::sample_token(const float * logits) {
     int32_t    token  = sampler_.sample(logits, env_.n_vocab);
     const bool thinks = answer_.tokens.empty() && options_.reasoning == ReasoningStart::marked &&

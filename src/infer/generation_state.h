@@ -1,5 +1,5 @@
-// One answer while it grows: draws a token from each row of logits, turns tokens into text, and knows when it is complete.
-// The loop of sessions and the worker of the server share it.
+// State of one answer during decoding: samples tokens, detokenizes them, and checks stop conditions. Shared by sessions
+// and the server.
 #pragma once
 
 #include "grammar/token_filter.h"

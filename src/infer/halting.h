@@ -1,4 +1,4 @@
-// How long to think, and thinking that long: the latent steps of one or more sequences, each until it has had enough.
+// Runs the latent steps of one or more sequences; each halts by itself when its readout stops changing (-K auto).
 #pragma once
 
 #include "method/latent_steps.h"
@@ -16,7 +16,7 @@ struct LatentResult {
     std::vector<int> layer_applications; // likewise
 };
 
-// Called after every step, t = 0 being the start, with a sequence's stream. False: this sequence has thought enough.
+// Called with the stream after every step (t = 0: the start). False halts this sequence.
 using LookCallback = std::function<bool(int stream)>;
 
 LatentResult run_latent_steps(LatentSteps & steps, const std::vector<Prompt> & prompts, const HaltingPolicy & plan,

@@ -1,5 +1,4 @@
-// From the text a person types to the tokens a model is asked. Input: an engine and a text; output: prompt tokens, BOS
-// included where the vocabulary adds one.
+// From user text to prompt tokens: applies the prompt or chat template, tokenizes, adds BOS if the vocabulary does.
 #pragma once
 
 #include "base/error.h"
@@ -18,7 +17,8 @@ enum class PromptForm {
     raw,       // as it stands
 };
 
-// Whether control tokens written out in a raw text are such. Text of strangers must not be able to speak for the template.
+// Whether control tokens written out in a raw text are such. Text of strangers must not be able to speak for the
+// template.
 enum class ControlTokens { read, as_text };
 
 // Throws Error(usage) for an empty text.
@@ -26,8 +26,8 @@ std::vector<int32_t> prompt_tokens(const Engine & engine, const std::string & te
                                    ControlTokens control = ControlTokens::read);
 
 struct PromptOptions {
-    // auto: the template of the model's files, else the chat template of an instruct model, else none. none: without a chat
-    // template. Or the name of one or the path of a Jinja file (named_chat_template), whatever the files say.
+    // auto: the template of the model's files, else the chat template of an instruct model, else none. none: without a
+    // chat template. Or the name of one or the path of a Jinja file (named_chat_template), whatever the files say.
     std::string chat_template = "auto";
     bool        raw           = false; // no template of any kind
     std::string system;                // message at the head; only a chat template has a place for it
@@ -37,8 +37,8 @@ struct PromptOptions {
 // How questions are put to a model, decided once. An instruct model is one whose GGUF has a chat template.
 class PromptWriter {
   public:
-    // engine outlives it. Throws Error(usage) for a system message without a place, for a name the vocabulary cannot spell and where
-    // nobody can think aloud as asked.
+    // engine outlives it. Throws Error(usage) for a system message without a place, for a name the vocabulary cannot
+    // spell and where nobody can think aloud as asked.
     PromptWriter(const Engine & engine, PromptOptions options);
 
     std::vector<int32_t> tokens(const std::string & text) const; // throws Error(usage) for an empty text

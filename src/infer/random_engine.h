@@ -1,5 +1,4 @@
-// Engines for measuring: known shapes with random weights and no file, and real backbones with random modules. They answer
-// nonsense at the speed of the real thing.
+// Engines for benchmarks: published model sizes with random weights, or a real backbone with random latent modules.
 #pragma once
 
 #include "infer/engine.h"

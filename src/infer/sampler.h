@@ -1,5 +1,5 @@
-// Turns a row of logits into a token. Penalties on what the answer already said come first. Then greedy, unless a temperature is
-// given: top-k, top-p, min-p, temperature, one draw from a seeded generator, in this order.
+// Turns a row of logits into a token. Penalties on what the answer already said come first. Then greedy, unless a
+// temperature is given: top-k, top-p, min-p, temperature, one draw from a seeded generator, in this order.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct SamplingOptions {
     float    top_p       = 0.95f; // 1: off
     float    min_p       = 0.05f; // 0: off
     uint64_t seed        = 0;
-    // On tokens among the last penalty_window of the answer, -1: all of it. The prompt does not count: its control tokens would
-    // be the first to suffer.
+    // On tokens among the last penalty_window of the answer, -1: all of it. The prompt does not count: its control
+    // tokens would be the first to suffer.
     float repeat_penalty    = 1.0f; // divides a logit above 0, multiplies one below; 1: off
     float presence_penalty  = 0.0f; // taken from the logit once; 0: off
     float frequency_penalty = 0.0f; // taken from it for every time it was said; 0: off

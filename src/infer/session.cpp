@@ -110,7 +110,8 @@ class CancelRequest {
     static_assert(std::atomic<bool>::is_always_lock_free);
 };
 
-// Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no numbers.
+// Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no
+// numbers.
 class ClearCacheOnFailure {
   public:
     explicit ClearCacheOnFailure(Context & context) : context_(context) {}

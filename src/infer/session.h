@@ -20,17 +20,17 @@ class Context;
 struct Grammar;
 
 struct SessionOptions {
-    int       n_ctx        = 0;             // rows per sequence; 0: the smaller of 4096 and the model's own context
-    ggml_type kv_type      = GGML_TYPE_F16; // F32, F16, BF16 or Q8_0
-    int       n_threads    = 0;             // 0: default_thread_count()
-    int       n_batch      = 512;           // prompt rows per graph
-    int       n_streams    = 1;             // sequences side by side, for generate_batch
-    int       bucket       = 0;     // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
-    bool      swap_latents = false; // generate_sweep answers from the memory of another question of its batch
-    bool batch_invariant   = false; // sequences side by side get the bits they would get alone, for some types slower
+    int       n_ctx           = 0;             // context size in tokens; 0: min(4096, n_ctx_train)
+    ggml_type kv_type         = GGML_TYPE_F16; // F32, F16, BF16 or Q8_0
+    int       n_threads       = 0;             // 0: default_thread_count()
+    int       n_batch         = 512;           // prompt tokens per graph
+    int       n_streams       = 1;             // maximum batch size of generate_batch
+    int       bucket          = 0;     // prompt lengths are rounded up to a multiple; 0: 1 on the CPU, 32 elsewhere
+    bool      swap_latents    = false; // generate_sweep answers from the memory of another question of its batch
+    bool      batch_invariant = false; // same bits alone and in a batch; slower for some types
 };
 
-// For n_steps: as many as it takes until the trajectory has settled, by the threshold in the sidecar.
+// For n_steps: halt by itself, with the sidecar's threshold (-K auto).
 constexpr int kAutoSteps = -2;
 
 struct GenerateOptions {
@@ -43,8 +43,8 @@ struct GenerateOptions {
     std::vector<std::string>       stop;                             // the answer ends before the first of these
     std::shared_ptr<const Grammar> grammar;                          // the answer is a text of it; null: any text
     ReasoningStart                 reasoning = ReasoningStart::none; // how a visible chain of thought begins
-    // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody knows.
-    // Recurrent layers keep their state there.
+    // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody
+    // knows. Recurrent layers keep their state there.
     int n_stable_prefix = 0;
     int n_logprobs      = -1; // keep the probability of each token and of so many best ones; -1: none
 };
@@ -123,8 +123,8 @@ class Session {
     size_t                 memory_bytes() const; // caches and graph buffers so far
     Context &              context();            // for measuring and tests
 
-    // Answers one prompt. The part of the prompt that is already in the cache is not computed again.
-    // Throws Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
+    // Answers one prompt. The part of the prompt that is already in the cache is not computed again. Throws
+    // Error(usage) when the prompt is empty or does not fit the context (naming both numbers), or K is out of range.
     // on_step: the steps are then taken one by one; needs a latent method.
     Answer generate(const std::vector<int32_t> & prompt, const GenerateOptions & options,
                     const TokenCallback & on_token = {}, const StepCallback & on_step = {},
@@ -134,8 +134,9 @@ class Session {
     std::vector<Answer> generate_batch(const std::vector<std::vector<int32_t>> & prompts,
                                        const GenerateOptions &                   options);
 
-    // Several prompts, each at several K (ascending): boundary, prompt cache and refinements are computed once. One list of
-    // answers per K, in the order of `steps`; prompt_ms of an answer is its share of the common work and its final pass.
+    // Several prompts, each at several K (ascending): boundary, prompt cache and refinements are computed once. One
+    // list of answers per K, in the order of `steps`; prompt_ms of an answer is its share of the common work and its
+    // final pass.
     std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 

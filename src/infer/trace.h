@@ -12,7 +12,8 @@ class Tokenizer;
 std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
                                     const std::vector<DumpTensor> & states);
 
-// One step from what a stream holds after it ("M", "R", "H", see LatentSteps::look) and held before; `before` may be empty.
+// One step from what a stream holds after it ("M", "R", "H", see LatentSteps::look) and held before; `before` may be
+// empty.
 TraceStep trace_step(Context & context, const Tokenizer & tokenizer, int t, const std::vector<StateTensor> & now,
                      const std::vector<StateTensor> & before);
 

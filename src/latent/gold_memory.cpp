@@ -6,8 +6,8 @@ namespace penelope {
 
 namespace {
 
-// No operation records a gradient for as long as it lives. With a tape there is one that watches nothing: recurrent layers write their
-// states in another form for a tape than without one, and these go on from what the prompt left.
+// No operation records a gradient for as long as it lives. With a tape there is one that watches nothing: recurrent
+// layers write their states in another form for a tape than without one, and these go on from what the prompt left.
 class Constant {
   public:
     explicit Constant(Graph & g) : g_(g), before_(g.tape()) {

@@ -1,8 +1,10 @@
-// Teacher forcing of the memory, in training alone: the memory that enters a latent step is replaced by a gold memory, one that holds
-// what the step before it should have said. Every step is then learned from the first update on, whatever the others can do by then.
+// Teacher forcing of the memory (training only): the input memory of a latent step is replaced by a gold memory that
+// encodes the correct result of the previous step. So every step is trained from the first update on, even while
+// earlier steps are still wrong.
 //
-// Gold memory of step t: M*_t = F_[0:s)(Z_t + G), at the memory's places, after the prompt. Row i of Z_t is the embedding of token i of
-// the result of step t; rows without a token keep their anchor A. It is a constant: no gradient flows into it.
+// Gold memory of step t: M*_t = F_[0:s)(Z_t + G), at the memory's places, after the prompt. Row i of Z_t is the
+// embedding of token i of the result of step t; rows without a token keep their anchor A. It is a constant: no gradient
+// flows into it.
 #pragma once
 
 #include "latent/modules.h"
@@ -10,7 +12,7 @@
 
 namespace penelope {
 
-// One forced step of n sequences side by side.
+// One teacher-forced step of a batch of n sequences.
 struct GoldRows {
     Node ids; // I32 [m * n], the token of each row; any where there is none
     Node
@@ -19,8 +21,8 @@ struct GoldRows {
     Node forced; // F32 [1, m * n], 1 - own
 };
 
-// M*_t, [d, m * n]. memory_rows: m rows per sequence after its prompt. kv holds the prompts of layers [0:s); what stood there after them
-// is replaced.
+// M*_t, [d, m * n]. memory_rows: m rows per sequence after its prompt. kv holds the prompts of layers [0:s); what stood
+// there after them is replaced.
 Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modules, const LatentShape & shape,
                  const GoldRows & gold, const RowLayout & memory_rows, SequenceState & kv);
 

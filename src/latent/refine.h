@@ -6,7 +6,8 @@
 
 namespace penelope {
 
-// Equation 4: H_t = F_[s:e)(M_{t-1} + G + e_t ; C_x) at the memory rows. memory: [d, m * n] for n sequences side by side.
+// Equation 4: H_t = F_[s:e)(M_{t-1} + G + e_t ; C_x) at the memory rows. memory: [d, m * n] for n sequences side by
+// side.
 Node interval_features(Graph & g, const Backbone & model, const LatentShape & shape, const TimeStep & step, Node memory,
                        const RowLayout & rows, SequenceState & kv);
 

@@ -1,6 +1,6 @@
-// What depends on the step alone, not on the question: time modulation and step embeddings (Equations 4, 5, 6, 8 and 11).
-// Training computes it in its graph so that gradients reach the time network; inference computes it once, at load, and keeps
-// tables. Both go through time_network().
+// What depends on the step alone, not on the question: time modulation and step embeddings (Equations 4, 5, 6, 8 and
+// 11). Training computes it in its graph so that gradients reach the time network; inference computes it once, at load,
+// and keeps tables. Both go through time_network().
 #pragma once
 
 #include "latent/modules.h"

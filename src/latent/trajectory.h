@@ -1,6 +1,6 @@
-// The whole latent trajectory of one or more questions, from embedded prompt to the rows the answer is read from: boundary,
-// prompt cache, K refinements, final pass. Inference gives a SequenceCache and ready time tables; training gives SequenceNodes, a tape
-// and target rows.
+// The whole latent trajectory of one or more questions, from embedded prompt to the rows the answer is read from:
+// boundary, prompt cache, K refinements, final pass. Inference gives a SequenceCache and ready time tables; training
+// gives SequenceNodes, a tape and target rows.
 #pragma once
 
 #include "latent/gold_memory.h"
@@ -17,7 +17,8 @@ struct TrajectoryRows {
     RowLayout  memory;           // m rows per sequence, places n .. n+m-1
     RowLayout  interface_target; // interfaces and targets
     OutputRows output;           // rows of the last call that are needed
-    // Teacher forcing: gold[t - 1] replaces the memory after step t, for steps 1 .. gold.size() < K. Empty in inference.
+    // Teacher forcing: gold[t - 1] replaces the memory after step t, for steps 1 .. gold.size() < K. Empty in
+    // inference.
     std::vector<GoldRows> gold;
 };
 

@@ -6,7 +6,8 @@ namespace penelope {
 
 namespace {
 
-// Graphs are kept without their workspace: a few kilobytes a layer for one sequence, megabytes for many in a deep model.
+// Graphs are kept without their workspace: a few kilobytes a layer for one sequence, megabytes for many in a deep
+// model.
 constexpr size_t kMaxGraphs     = 128;
 constexpr size_t kMaxGraphBytes = size_t(16) << 20;
 
@@ -27,7 +28,8 @@ Context::Context(const Backbone & model, const std::vector<DeviceInfo> & devices
 
 BuiltGraph & Context::find_or_build_graph(const std::string & key, const std::vector<int> & streams,
                                           const std::function<std::unique_ptr<BuiltGraph>()> & make) {
-    // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where it is.
+    // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where
+    // it is.
     std::string full = key;
     for (int stream : backend_.is_cpu_only() ? std::vector<int>{} : streams) {
         full += "@" + std::to_string(stream);

@@ -1,5 +1,5 @@
-// The mutable state a method fills and decoding goes on from: the cache of one or more sequences, a backend of its own, and
-// graphs kept for reuse. One thread at a time.
+// Inference context, like llama_context: KV cache and recurrent state of one or more sequences, a backend, and a cache
+// of built graphs. Used by one thread at a time.
 #pragma once
 
 #include "model/backbone.h"
@@ -20,10 +20,10 @@ struct ContextOptions {
     int       n_ctx     = 0; // per sequence
     ggml_type kv_type   = GGML_TYPE_F16;
     int       n_threads = 0;
-    int       n_batch   = 512; // prompt rows per graph
+    int       n_batch   = 512; // prompt tokens per graph (prefill chunk)
     int       bucket    = 1;   // prompt lengths are rounded up to a multiple, so that one graph serves several
     bool swap_latents = false; // a sweep answers each question from the memory and readout of the next one in its batch
-    bool batch_invariant = false; // sequences side by side get the bits they would get alone (graph/batch_invariance.h)
+    bool batch_invariant = false; // same bits alone and in a batch (graph/batch_invariance.h)
 };
 
 class Context;
@@ -34,9 +34,9 @@ struct BuiltGraph {
     virtual ~BuiltGraph() = default;
     Graph graph;
 
-    std::vector<int>        streams;          // the sequences it works on now ...
-    std::vector<StreamView> views;            // ... and where it looks at what they left
-    bool                    is_small = false; // one thread computes it sooner than several
+    std::vector<int>        streams;          // the streams its views point to now
+    std::vector<StreamView> views;            // its views of the cache
+    bool                    is_small = false; // faster with one thread
 };
 
 // Something that lives as long as a context and shares its graphs.
@@ -57,14 +57,14 @@ class Context {
     const ContextOptions & options() const { return options_; }
     SequenceCache &        cache() { return cache_; }
     int                    n_ctx() const { return options_.n_ctx; }
-    // For RowInputs: how many sequences lie side by side in a cache that the device attends to in one go; 0: it does not.
+    // For RowInputs: number of streams of the cache if the device supports batched attention, else 0.
     int n_batched_streams() const { return backend_.is_cpu_only() && options_.n_streams > 1 ? options_.n_streams : 0; }
-    // Where the modules lie, and what a latent method keeps between its steps.
+    // Device of the latent modules and of the state between latent steps.
     const DeviceInfo & latent_device() const {
         return backend_.device_backend(size_t(model_.latent_device_id)).device();
     }
 
-    // The graph kept under `key`, moved to these streams, else the one `make` builds for them. The least recently used ones are dropped.
+    // Graph cache (LRU): the graph cached under `key`, moved to these streams, or a new one built by `make`.
     template <typename T>
     T & graph(const std::string & key, const std::vector<int> & streams,
               const std::function<std::unique_ptr<T>()> & make) {
@@ -81,11 +81,11 @@ class Context {
         return static_cast<T &>(*cached);
     }
 
-    // Gives the graph memory so that its inputs can be filled ...
+    // Allocates the graph so that its inputs can be set ...
     void prepare(BuiltGraph & built);
     // ... and computes it.
     void compute(BuiltGraph & built);
-    // Threads a large graph may take from now on, of those in the options: others may be computing too.
+    // Upper limit of threads for large graphs from now on, because other contexts may be computing too.
     void limit_threads(int n) { n_threads_ = n; }
 
     int64_t n_computes() const { return n_computes_; } // graphs computed so far

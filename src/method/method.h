@@ -1,5 +1,6 @@
-// How a method fills the context before the answer. The implementations stand in method/registry.h; nobody asks which one
-// it has.
+// Interface of a method (plain, cot, penelope, coconut, codi): prefill the prompt and run the latent steps, up to the
+// logits of the first answer token. method/registry.h lists the implementations; no other code depends on which one it
+// has.
 #pragma once
 
 #include "method/context.h"
@@ -13,30 +14,30 @@ namespace penelope {
 
 using Tokens = std::vector<int32_t>;
 
-// A sequence to be filled, and what its stream already holds of it.
+// A prompt to prefill, and how much of it is already in the stream's cache.
 struct Prompt {
     Tokens tokens;
     int    stream   = 0;
-    int    n_cached = 0; // leading tokens whose rows still stand in the stream; fewer than there are tokens
+    int    n_cached = 0; // leading tokens already in the cache; less than the number of tokens
 };
 
-// How many leading tokens of the prompt to keep when these stand in its stream: a graph for a shorter rest costs more than a
-// few rows.
+// How many leading tokens of the prompt to reuse from the cache. May be less than possible: building a graph for
+// another length costs more than recomputing a few rows.
 int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket);
 
-// The same for who promises that an answer does not depend on what was kept: what is left of a chunk of n_batch rows meets the
-// kernels that its rows would meet in the whole.
+// The same when the result must be bit-identical to a prefill without reuse: the rest of a chunk of n_batch rows must
+// be long enough for the same kernels.
 int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options);
 
-// The prompts on streams 0, 1, ... with nothing kept.
+// The prompts on streams 0, 1, ... with nothing cached.
 std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts);
 
-// What stands in the context after filling, one entry per sequence where it is a list.
+// Result of a prefill; lists have one entry per sequence.
 struct Prefill {
     std::vector<std::vector<float>> logits; // for the first answer token
-    std::vector<int>                n_past; // places taken; the answer goes on from here
+    std::vector<int>                n_past; // rows used in the stream; decoding continues here
     int                             layer_applications = 0;
-    // How little the last latent step turned each readout, as a cosine; empty where nobody looked.
+    // Cosine between the readouts of the last two latent steps; empty when not computed.
     std::vector<float> step_cosine;
 };
 
@@ -53,22 +54,22 @@ class Method {
     virtual ~Method() = default;
 
     virtual std::string name() const = 0;
-    // Steps taken when the caller does not say, and the most that are possible (0: the method has no such notion).
+    // Default and maximum K (0: the method has no latent steps).
     virtual int default_steps() const { return 0; }
     virtual int max_steps() const { return 0; }
-    // Rows that stand between prompt and answer for K steps. The rows of the prompt are those of plain text whatever the
-    // method, so any later prompt on the stream may keep them; the answer's only if there are none in between.
+    // Rows that stand between prompt and answer for K steps. The rows of the prompt are those of plain text whatever
+    // the method, so any later prompt on the stream may keep them; the answer's only if there are none in between.
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 
-    // Fills the streams of the prompts, each a different one. The caller has checked lengths and K.
+    // Prefills the prompts, each on a different stream, and runs K latent steps. The caller has checked lengths and K.
     virtual Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const = 0;
 
-    // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows that
-    // follow. The default fills anew for each K.
+    // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows
+    // that follow. The default fills anew for each K.
     virtual void sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
                        const std::function<void(int n_steps, const Prefill &)> & answer) const;
 
-    // The method a step at a time, kept with the context; null: it has no latent steps.
+    // The step-by-step form of the method, owned by the context; null: no latent steps.
     virtual LatentSteps * steps(Context & context) const;
 
     // The intermediate states of one prompt; empty when the method has none.

@@ -131,7 +131,8 @@ PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const BatchLayout & p) {
         Node            prompt_out = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
         built->n_applications      = g.n_layer_marks();
         if (prompt_out) {
-            // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step longer.
+            // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step
+            // longer.
             const OutputRows none{};
             run_layers(g, model, shape.end, model.config.n_layer, prompt_out, rows, context_.cache(), &none);
         }

@@ -1,5 +1,6 @@
-// Penelope a step at a time, see method/latent_steps.h: graphs for the start of a question, one refinement and the final pass.
-// One refinement graph serves every step: a stream's M and R are gathered from the device, and the time tables by its t.
+// Penelope a step at a time, see method/latent_steps.h: graphs for the start of a question, one refinement and the
+// final pass. One refinement graph serves every step: a stream's M and R are gathered from the device, and the time
+// tables by its t.
 #pragma once
 
 #include "method/batch_layout.h"

@@ -1,5 +1,6 @@
-// Methods that feed their states back: a start row, K thoughts, an end row. Each thought is made from the state after the
-// final norm at the row before it and enters as an input embedding; every pass goes through all layers. The whole is one graph.
+// Methods that feed their states back: a start row, K thoughts, an end row. Each thought is made from the state after
+// the final norm at the row before it and enters as an input embedding; every pass goes through all layers. The whole
+// is one graph.
 //   Coconut  the thought is that state
 //   CODI     the thought is LayerNorm(W_out gelu(W_in state)), and the beginning of the answer rides along with the end row
 #pragma once
@@ -27,8 +28,8 @@ ThoughtModules codi_modules(const ModuleNodes & nodes);
 
 class ThoughtMethod : public Method {
   public:
-    // prefix: tokens every answer begins with; they are put after the end row instead of being generated. Nodes outlive the
-    // method.
+    // prefix: tokens every answer begins with; they are put after the end row instead of being generated. Nodes outlive
+    // the method.
     ThoughtMethod(std::string name, const ThoughtModules & modules, int k_max, int k_default, Tokens prefix = {})
         : name_(std::move(name)), modules_(modules), k_max_(k_max), k_default_(k_default), prefix_(std::move(prefix)) {}
 
@@ -60,8 +61,8 @@ class ThoughtMethod : public Method {
 Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modules, Node state);
 
 // The passes before the end row; shared by inference and training. prompt: embedded prompts side by side [d, n_prompt];
-// first: rows of the prompts followed by one start row per sequence; thought_rows: one Rows of n rows per thought. Appends the
-// state of every row but the end row's. Gives the thoughts, [d, n] each.
+// first: rows of the prompts followed by one start row per sequence; thought_rows: one Rows of n rows per thought.
+// Appends the state of every row but the end row's. Gives the thoughts, [d, n] each.
 std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt,
                                  int n_sequences, const RowLayout & first, const OutputRows & first_output,
                                  const std::vector<RowLayout> & thought_rows, SequenceState & kv);

@@ -1,10 +1,10 @@
 // The KV cache and the recurrent state of sequences, in two forms with one interface (arch/sequence_state.h):
 //
 //   SequenceCache   inference. Buffers on the device that persist across graphs: per layer K and V
-//                   [n_embd_kv, n_streams * rows per stream], and for recurrent layers (Qwen3.5's delta nets) a state of
-//                   fixed size per stream.
-//   SequenceNodes   training. Keys, values and states are nodes of the graph being built, so that gradients flow through
-//                   them. Nothing persists.
+//                   [n_embd_kv, n_streams * rows per stream], and for recurrent layers (Qwen3.5's delta nets) a state
+//                   of fixed size per stream.
+//   SequenceNodes   training. Keys, values and states are nodes of the graph being built, so that gradients flow
+//                   through them. Nothing persists.
 //
 // A stream is what llama.cpp calls a sequence id: one slot of the cache, holding one sequence. Row r of a stream holds
 // position r.

@@ -1,4 +1,5 @@
-// Whether two samples are of the same weights. All decisions are made from sums over the samples: one run has 256 numbers or fewer.
+// Whether two samples are of the same weights. All decisions are made from sums over the samples: one run has 256
+// numbers or fewer.
 #include "base/rng.h"
 #include "gguf/quantize_support.h"
 #include "sidecar/weight_fingerprint.h"
@@ -148,7 +149,8 @@ struct Comparison {
             return;
         }
         seen_distance += mean_square_difference(a, b) / unit;
-        // Types with nearly the same grid round alike, unless an importance matrix is at work: what unlike ones differ is forgiven.
+        // Types with nearly the same grid round alike, unless an importance matrix is at work: what unlike ones differ
+        // is forgiven.
         drawn_distance +=
             std::max(mean_square_difference(drawn_a, drawn_b), error_a + error_b) / unit + k_floor * k_floor;
     }

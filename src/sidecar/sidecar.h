@@ -1,4 +1,5 @@
-// The Penelope sidecar: a GGUF file with the modules, the LoRA pairs and the facts needed to run them on the right base.
+// The Penelope sidecar: a GGUF file with the modules, the LoRA pairs and the facts needed to run them on the right
+// base.
 //
 // Three kinds of file carry these keys and tensors:
 //   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA, modules by the names
@@ -59,8 +60,8 @@ struct SidecarConfig {
     std::string         eval_results; // JSON, may be empty
 };
 
-// Which fields a method has: sidecar/method_format.h. Throws Error(format) naming the field when a value is impossible by
-// itself or against the base facts in the same config.
+// Which fields a method has: sidecar/method_format.h. Throws Error(format) naming the field when a value is impossible
+// by itself or against the base facts in the same config.
 void check_sidecar_config(const SidecarConfig & config, const std::string & origin);
 
 bool is_sidecar(const GgufReader & file);
@@ -68,7 +69,8 @@ bool is_bundle(const GgufReader & file);
 
 // From a sidecar or a bundle; checked.
 SidecarConfig read_sidecar_config(const GgufReader & file);
-// The penelope.* keys and adapter.lora.alpha. general.* and adapter.type are the caller's, see write_sidecar_identity().
+// The penelope.* keys and adapter.lora.alpha. general.* and adapter.type are the caller's, see
+// write_sidecar_identity().
 void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config);
 // general.type = adapter, adapter.type = penelope, general.architecture = that of the base.
 void write_sidecar_identity(GgufWriter & writer, const SidecarConfig & config);
@@ -102,15 +104,15 @@ bool is_lora_tensor(const std::string & name);
 // True for names of the table, whatever the method.
 bool is_module_tensor(const std::string & name);
 
-// All tensors of the table present with their shapes, nothing unknown beside them and the LoRA pairs (in a bundle: and the
-// backbone), LoRA pairs complete, every value finite. Throws Error(format) naming the tensor.
+// All tensors of the table present with their shapes, nothing unknown beside them and the LoRA pairs (in a bundle: and
+// the backbone), LoRA pairs complete, every value finite. Throws Error(format) naming the tensor.
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config);
 
 PromptFormat prompt_format_of(const SidecarConfig & config);
 
 BaseInfo read_base_info(const GgufReader & base);
-// Throws Error(format) listing every field in which the base differs from the one the sidecar was made for, and when its
-// weights are others; changed weights only draw a warning when they are allowed.
+// Throws Error(format) listing every field in which the base differs from the one the sidecar was made for, and when
+// its weights are others; changed weights only draw a warning when they are allowed.
 enum class WeightMismatch { refused, allowed };
 void check_base(const SidecarConfig & config, const BaseInfo & base, WeightMismatch changed = WeightMismatch::refused);
 

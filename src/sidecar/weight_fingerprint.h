@@ -1,8 +1,8 @@
 // A fingerprint of a backbone's weights that survives quantization: some rows' beginnings, as numbers.
 //
-// Two files of the same weights differ by their rounding, and how much that is can be tried out: weights that the finer file may have
-// been made from are drawn around its numbers and put through both types. What the two files differ more than these is not
-// rounding: a LoRA that was merged, or other training. docs/format.md has the measurements.
+// Two files of the same weights differ by their rounding, and how much that is can be tried out: weights that the finer
+// file may have been made from are drawn around its numbers and put through both types. What the two files differ more
+// than these is not rounding: a LoRA that was merged, or other training. docs/format.md has the measurements.
 #pragma once
 
 #include <cstdint>
