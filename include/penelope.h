@@ -109,7 +109,7 @@ typedef struct penelope_model_info {
     int32_t      n_layers;
     int32_t      n_embd;
     int32_t      n_vocab;
-    int32_t      n_ctx_max; /* context the model was made for */
+    int32_t      n_ctx_max; /* context size the model was trained for */
     int32_t      k_default; /* latent steps when none are asked for; 0 without a sidecar */
     int32_t      k_max;     /* most latent steps; 0 without a sidecar */
 } penelope_model_info;
@@ -128,7 +128,7 @@ typedef enum penelope_kv_type {
 } penelope_kv_type;
 
 typedef struct penelope_session_params {
-    int32_t          n_ctx;     /* rows of context; 0: the smaller of 4096 and the model's own */
+    int32_t          n_ctx;     /* context size in tokens; 0: the smaller of 4096 and the model's own */
     int32_t          n_threads; /* 0: the physical cores this process may use; 1024 at most */
     penelope_kv_type kv_type;   /* storage of keys and values */
 } penelope_session_params;

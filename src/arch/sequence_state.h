@@ -9,8 +9,9 @@
 // A KV cache supports this for any r. A recurrent state has no positions to return to, so states are stored at the
 // positions that are needed again. Training has all of them as nodes. Inference stores two: after the prompt
 // (StateSlot::prompt_end), from which every latent step and the final pass start, and after the newest rows
-// (StateSlot::current), from which decoding goes on. A layer only passes its segment. It does not know which method
-// runs it, nor how often.
+// (StateSlot::current), from which decoding goes on.
+//
+// A layer only passes its segment. It does not know which method runs it, nor how often.
 #pragma once
 
 #include "arch/row_layout.h"
@@ -41,8 +42,8 @@ class SequenceState {
     // Rows [0, n_kv) of every stream, [head_dim * n_head_kv, n_kv, streams], for batched attention. SequenceCache only.
     virtual Kv read_all(Graph & g, int il, int n_kv);
 
-    // Recurrent state of layer il, one segment at a time: the tensors (flat F32) before the segment's first row ... At
-    // position 0 they are zeros; SequenceNodes returns an empty list instead, which saves the computation.
+    // Recurrent state of layer il, one segment at a time, as flat F32 tensors. Before the segment's first row (at
+    // position 0: zeros; SequenceNodes returns an empty list instead, which saves computing with zeros) ...
     virtual std::vector<Node> read_recurrent(Graph & g, int il, const Segment & segment) = 0;
     // ... and after its last one.
     virtual void write_recurrent(Graph & g, int il, const Segment & segment, const std::vector<Node> & state) = 0;

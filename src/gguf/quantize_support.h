@@ -1,4 +1,4 @@
-// What ggml can round to a type. It ends the process where it cannot do what is asked.
+// Which values ggml can quantize to a type. ggml aborts on the others.
 #pragma once
 
 #include "ggml.h"
@@ -6,8 +6,8 @@
 namespace penelope {
 
 enum class QuantizeSupport {
-    any,          // all numbers that are finite
-    weights_only, // numbers of the size of weights, in blocks that are points of a grid; its tables take seconds to make
+    any,           // all numbers that are finite
+    weights_only,  // IQ types: values in the range of weights only; initializing their tables takes seconds
     needs_imatrix, // the same, with an importance matrix only
     none           // no numbers
 };

@@ -15,8 +15,8 @@ namespace penelope {
 // One teacher-forced step of a batch of n sequences.
 struct GoldRows {
     Node ids; // I32 [m * n], the token of each row; any where there is none
-    Node
-         index; // I32 [m * n], row of [embedded ids | A]: r for a row that holds its token, m * n + r % m for one that keeps its anchor
+    // I32 [m * n], row of [embedded ids | A]: r for a row with a token, m * n + r % m for one without (its anchor).
+    Node index;
     Node own;    // F32 [1, m * n], 1: the sequence goes on from its own memory, 0: from the gold one
     Node forced; // F32 [1, m * n], 1 - own
 };

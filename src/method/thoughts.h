@@ -1,8 +1,9 @@
-// Methods that feed their states back: a start row, K thoughts, an end row. Each thought is made from the state after
-// the final norm at the row before it and enters as an input embedding; every pass goes through all layers. The whole
-// is one graph.
+// Coconut and CODI, which feed hidden states back as input embeddings: a start row, K thoughts, an end row. Each
+// thought is made from the state after the final norm at the row before it and enters as an input embedding; every pass
+// goes through all layers. The whole is one graph.
 //   Coconut  the thought is that state
-//   CODI     the thought is LayerNorm(W_out gelu(W_in state)), and the beginning of the answer rides along with the end row
+//   CODI     the thought is LayerNorm(W_out gelu(W_in state)), and the answer's prefix
+//            is processed together with the end row
 #pragma once
 
 #include "method/method.h"

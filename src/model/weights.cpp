@@ -155,10 +155,11 @@ Node WeightStore::add(std::shared_ptr<const GgufReader> file, const GgufTensor &
 Node WeightStore::add_host(const std::string & name, ggml_type type, const std::vector<int64_t> & ne,
                            std::vector<uint8_t> data, WeightUse use) {
     ggml_backend_buffer_type_t buffer_type = impl_->fast_buffer_type(type, ne.data(), use);
-    Group &                    group       = impl_->goes_packed(type, ne.data(), use)
-                                                 ? impl_->packed
-                                                 : impl_->group(buffer_type ? buffer_type : ggml_backend_dev_buffer_type(impl_->device.dev));
-    Node                       node        = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
+    if (!buffer_type) {
+        buffer_type = ggml_backend_dev_buffer_type(impl_->device.dev);
+    }
+    Group & group = impl_->goes_packed(type, ne.data(), use) ? impl_->packed : impl_->group(buffer_type);
+    Node    node  = ggml_new_tensor(group.headers.ctx(), type, int(ne.size()), ne.data());
     GGML_ASSERT(ggml_nbytes(node) == data.size());
     ggml_set_name(node, name.c_str());
     impl_->n_bytes += data.size();

@@ -268,9 +268,9 @@ bool is_module_tensor(const std::string & name) {
 void check_sidecar_tensors(const GgufReader & file, const SidecarConfig & config) {
     std::set<std::string> known;
     const auto            check_values = [&](const GgufTensor & tensor) {
+        const std::string name = in_quotes(tensor.name);
         if (!all_finite(tensor)) {
-            throw Error(ErrorKind::format,
-                                   file.path() + ": tensor " + in_quotes(tensor.name) + " holds a value that is not finite",
+            throw Error(ErrorKind::format, file.path() + ": tensor " + name + " holds a value that is not finite",
                                    "the file is damaged, or training diverged");
         }
     };

@@ -1,11 +1,11 @@
-// The Penelope sidecar: a GGUF file with the modules, the LoRA pairs and the facts needed to run them on the right
-// base.
+// The Penelope sidecar: a GGUF file with the latent modules, LoRA pairs, and the metadata to check that they fit
+// the backbone.
 //
 // Three kinds of file carry these keys and tensors:
-//   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA, modules by the names
-//             of module_tensor_shapes().
-//   bundle    general.type = "penelope-bundle": all keys and tensors of a backbone (general.architecture, tokenizer, ...)
-//             and, beside them, the keys and tensors of one sidecar. One file runs alone.
+//   sidecar   general.type = "adapter", adapter.type = "penelope"; LoRA pairs as in a llama.cpp LoRA,
+//             modules named as in module_tensor_shapes().
+//   bundle    general.type = "penelope-bundle": all keys and tensors of a backbone and of one sidecar
+//             in one file.
 //   neither   any other GGUF file.
 // Reader, writer, trainer and inference share the table of tensors below.
 #pragma once
