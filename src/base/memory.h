@@ -19,8 +19,8 @@ std::optional<uint64_t> available_memory(const std::string & root = "");
 // available memory is not known.
 void require_memory(uint64_t bytes, const std::string & what, const std::string & hint = "");
 
-// From now on a freed block of 128 KiB or more goes back to the system. For work that takes and frees such blocks of
-// ever other sizes, as graphs are: glibc would learn to keep them, and its heap grow by the gaps between them.
+// Fixes glibc's mmap threshold at 128 KiB, so that larger blocks return to the system when freed. glibc would raise the
+// threshold by itself, and graphs of changing sizes would then fragment the heap.
 void set_mmap_threshold();
 
 } // namespace penelope

@@ -1,4 +1,4 @@
-// Brings to the disk what the system still holds in memory. Both give errno, 0 when everything is there.
+// fsync for files and directories. Both return errno, 0 on success.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// A folder of our own for files that nobody keeps, under a name nobody can guess (mkdtemp), readable by its owner alone
-// and removed with everything in it. Only a folder that was made here is ever removed.
+// A private temporary directory (mkdtemp), removed with its contents by the destructor.
 #pragma once
 
 #include "base/atomic_file.h"

@@ -1,4 +1,4 @@
-// Are numbers numbers? Looks for NaN and infinities in values and in tensors of any type that converts to F32.
+// Checks values and tensors for NaN and infinity.
 #pragma once
 
 #include "gguf/reader.h"
@@ -9,7 +9,7 @@ namespace penelope {
 
 bool all_finite(const float * values, size_t n);
 
-// A type without a conversion to F32 counts as finite: whoever needs its values refuses it.
+// True for a type that ggml cannot convert to F32: code that needs its values rejects it anyway.
 bool all_finite(const GgufTensor & tensor);
 
 } // namespace penelope

@@ -17,8 +17,8 @@ struct SamplingOptions {
     // On tokens among the last penalty_window of the answer, -1: all of it. The prompt does not count: its control
     // tokens would be the first to suffer.
     float repeat_penalty    = 1.0f; // divides a logit above 0, multiplies one below; 1: off
-    float presence_penalty  = 0.0f; // taken from the logit once; 0: off
-    float frequency_penalty = 0.0f; // taken from it for every time it was said; 0: off
+    float presence_penalty  = 0.0f; // subtracted from the logit once; 0: off
+    float frequency_penalty = 0.0f; // count times this is subtracted from the logit; 0: off
     int   penalty_window    = 64;
 };
 

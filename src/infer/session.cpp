@@ -26,7 +26,7 @@ const char * finish_reason_name(FinishReason reason) {
 namespace {
 
 constexpr int kDefaultContext = 4096;
-constexpr int kGpuBucket      = 32; // on a GPU a new graph costs more than a few padded rows
+constexpr int kGpuBucket      = 32; // on a GPU building a graph costs more than a few padded rows
 
 SessionOptions resolve(const Engine & engine, SessionOptions options) {
     if (options.n_ctx <= 0) {
@@ -35,7 +35,7 @@ SessionOptions resolve(const Engine & engine, SessionOptions options) {
     if (options.n_ctx > engine.config().n_ctx_train) {
         throw Error(ErrorKind::usage,
                     "-c " + std::to_string(options.n_ctx) + ": the model was trained for " +
-                        std::to_string(engine.config().n_ctx_train) + " rows",
+                        std::to_string(engine.config().n_ctx_train) + " tokens",
                     "use -c " + std::to_string(engine.config().n_ctx_train) + " or less");
     }
     if (options.kv_type != GGML_TYPE_F32 && options.kv_type != GGML_TYPE_F16 && options.kv_type != GGML_TYPE_BF16 &&
@@ -64,7 +64,7 @@ ContextOptions context_options(const SessionOptions & o) {
     return c;
 }
 
-// Prompts that were computed in one graph share its time by their lengths.
+// The time of a graph is divided among its prompts in proportion to their lengths.
 void split_prompt_ms(std::vector<Answer> & answers, double ms) {
     double n_rows = 0;
     for (const Answer & answer : answers) {
@@ -110,8 +110,7 @@ class CancelRequest {
     static_assert(std::atomic<bool>::is_always_lock_free);
 };
 
-// Empties the cache unless the request it stands for came to its end: one that failed may have left rows that are no
-// numbers.
+// RAII: clears the cache unless the request succeeded, because a failed one may leave NaN in it.
 class ClearCacheOnFailure {
   public:
     explicit ClearCacheOnFailure(Context & context) : context_(context) {}
@@ -119,7 +118,7 @@ class ClearCacheOnFailure {
         if (!done_) {
             try {
                 context_.cache().clear();
-            } catch (const Error &) { // the device is gone: why has been said, and the next request will say it again
+            } catch (const Error &) { // the device is lost: reported already, and again by the next request
             }
         }
     }
@@ -146,7 +145,7 @@ struct Session::Impl {
     std::shared_ptr<const Engine> engine;
     SessionOptions                options;
     Context                       context;
-    Tokens                        cached; // tokens whose rows stand in stream 0, from its start
+    Tokens                        cached; // tokens in the cache of stream 0, from position 0
     CancelRequest                 cancel;
 
     Answer              initial_answer(const Method & method, int n_steps, const Tokens & prompt) const;
@@ -220,7 +219,7 @@ HaltingPolicy Session::Impl::plan(const Method & method, const GenerateOptions &
     return { method.max_steps(), halt_cosine };
 }
 
-// In one graph where nobody looks and the number of steps is known, else step by step.
+// One graph when K is fixed and no callback observes the steps, otherwise step by step.
 LatentResult Session::Impl::prefill(const Method & method, const std::vector<Prompt> & prompts,
                                     const HaltingPolicy & how, const StepCallback & on_step) {
     if (!on_step && how.cosine > 1.0f) {
@@ -261,7 +260,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
 
     const int n_reusable = reusable_prefix(impl_->cached, prompt, impl_->options.bucket);
     Prompt    whole{ prompt, 0, impl_->context.cache().restore_checkpoint(0, n_reusable) };
-    impl_->cached.clear(); // until the rows stand
+    impl_->cached.clear(); // until the prefill has succeeded
     Answer              answer = impl_->initial_answer(method, plan.max_steps, prompt);
     Stopwatch           watch;
     LatentResult        latent;
@@ -283,11 +282,11 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     answer.timings.prompt_ms = watch.elapsed_ms();
     answer = impl_->decode_answers(latent.prefilled, { std::move(answer) }, options, on_token, on_reasoning).front();
     impl_->cached = prompt;
-    // A graph that was given up half-way has moved the recurrent states of some layers on and not those of others.
+    // A cancelled graph may have updated the recurrent state of some layers only.
     const bool is_inconsistent =
         answer.finish_reason == FinishReason::cancelled && impl_->context.cache().is_recurrent();
     if (goes_on && !is_inconsistent) {
-        // The last token was drawn but never computed.
+        // The last token was sampled but never decoded.
         impl_->cached.insert(impl_->cached.end(), answer.tokens.begin(),
                              answer.tokens.end() - (answer.tokens.empty() ? 0 : 1));
         impl_->context.cache().save_checkpoint(0, int(impl_->cached.size()), StateSlot::current);

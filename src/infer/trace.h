@@ -1,4 +1,4 @@
-// What the latent states look like from outside: norms, how far a step moves, and the words they are nearest to.
+// Latent trace: norms of the latent states, cosine to the previous step, and their top tokens through the output head.
 #pragma once
 
 #include "infer/session.h"

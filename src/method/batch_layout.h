@@ -1,4 +1,4 @@
-// Where the rows of a batch of Penelope questions stand; shared by the single trajectory and the sweep over K.
+// Row layout of a batch of Penelope prompts: prompt rows, then interface rows (memory and readout) per sequence.
 #pragma once
 
 #include "latent/modules.h"
@@ -7,7 +7,7 @@
 namespace penelope {
 
 struct BatchLayout {
-    std::vector<SeqRange> prompts; // what is left of them after prefill_leading_chunks()
+    std::vector<SeqRange> prompts; // the rows left after prefill_leading_chunks()
     std::vector<SeqRange> interfaces;
     std::vector<SeqRange> memory;
     std::vector<SeqRange> last;         // the last readout row
@@ -19,7 +19,7 @@ struct BatchLayout {
     std::vector<int>      streams() const { return streams_of(prompts); }
 };
 
-// Sends the front of prompts longer than a batch through the layers; gives how many tokens of each are done.
+// Prefills all but the last chunk of prompts longer than n_batch; returns how many tokens of each are done.
 std::vector<int> prefill_leading_chunks(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
 BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt> & prompts,
@@ -28,7 +28,7 @@ BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt>
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);
 
-// Places taken after the interface.
+// Rows used in each stream, including the interface.
 std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape);
 
 } // namespace penelope

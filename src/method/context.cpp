@@ -28,8 +28,7 @@ Context::Context(const Backbone & model, const std::vector<DeviceInfo> & devices
 
 BuiltGraph & Context::find_or_build_graph(const std::string & key, const std::vector<int> & streams,
                                           const std::function<std::unique_ptr<BuiltGraph>()> & make) {
-    // Elsewhere than on the CPU a graph may hold copies of what it looks at, or lie on another machine: it stays where
-    // it is.
+    // On GPUs and RPC servers a graph may contain copies of its views or be stored remotely, so it cannot be moved.
     std::string full = key;
     for (int stream : backend_.is_cpu_only() ? std::vector<int>{} : streams) {
         full += "@" + std::to_string(stream);

@@ -6,17 +6,17 @@ namespace penelope {
 
 namespace {
 
-// Places looked at by decoding are rounded up, so that a graph serves many tokens; the mask hides the rest.
+// n_kv is rounded up to a multiple of this, so that one graph serves many tokens; the mask hides the rest.
 constexpr int kDecodeBucket = 64;
 
-// From so many queries on ggml's CPU attends tile by tile, and rounds differently.
+// From this many queries on, ggml's CPU flash attention uses a tiled kernel, which rounds differently.
 constexpr int kAttentionTile = 64;
 
 struct TokenGraph : BuiltGraph {
     using BuiltGraph::BuiltGraph;
     Node                       ids = nullptr;
     std::unique_ptr<RowInputs> rows;
-    std::unique_ptr<RowInputs> last; // the last row of each stretch
+    std::unique_ptr<RowInputs> last; // the last row of each range
     Node                       last_index = nullptr;
     Node                       logits     = nullptr;
 };
@@ -29,7 +29,7 @@ std::vector<SeqRange> last_rows(const std::vector<SeqRange> & ranges) {
     return last;
 }
 
-// All layers over these stretches; logits of the last row of each when wanted.
+// Runs all layers over these ranges; logits of each range's last row if requested.
 TokenGraph & token_graph(Context & context, const std::vector<SeqRange> & ranges, bool need_logits) {
     const std::string key = shape_key(need_logits ? "tokens" : "chunk", ranges);
     return context.graph<TokenGraph>(key, streams_of(ranges), [&]() {
@@ -153,7 +153,7 @@ std::vector<std::vector<float>> decode(Context & context, const std::vector<Next
     for (const NextToken & next : tokens) {
         last = std::max(last, next.row);
     }
-    // All look as far as the longest: sequences that grow side by side then share a graph until one joins or leaves.
+    // All sequences use the n_kv of the longest, so a batch reuses its graph until a sequence joins or leaves.
     const int n_kv = std::min((last / kDecodeBucket + 1) * kDecodeBucket, context.n_ctx());
     for (const NextToken & next : tokens) {
         ranges.push_back({ next.stream, next.row, 1, n_kv, 1 });

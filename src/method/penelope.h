@@ -1,5 +1,5 @@
-// Penelope: the whole latent trajectory of the questions as one graph, from token ids to the logits of the first answer
-// token. A prompt longer than a batch sends its front through the layers first.
+// Penelope with a fixed K: one graph from token ids through all latent steps to the logits of the first answer token.
+// Prompts longer than n_batch are prefilled in chunks first.
 #pragma once
 
 #include "latent/trajectory.h"

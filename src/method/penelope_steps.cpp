@@ -8,7 +8,7 @@ namespace penelope {
 
 namespace {
 
-// Places looked at are rounded up, so that a graph serves prompts of many lengths; the mask hides the rest.
+// n_kv is rounded up to a multiple of this, so that one graph serves many prompt lengths; the mask hides the rest.
 constexpr int kBucket = 64;
 
 // One value of every step after the other: [n, k_max].
@@ -39,7 +39,7 @@ template <typename T> std::vector<T> as(const std::vector<int> & values) {
 
 } // namespace
 
-// Boundary and prompt cache; leaves M_0 and R_0 behind.
+// Boundary and prompt cache; stores M_0 and R_0.
 struct PenelopeSteps::StartGraph : BuiltGraph {
     using BuiltGraph::BuiltGraph;
     Node                       ids = nullptr, streams = nullptr;
@@ -47,7 +47,7 @@ struct PenelopeSteps::StartGraph : BuiltGraph {
     int                        n_applications = 0;
 };
 
-// One refinement, whatever step each stream stands at.
+// One refinement; streams may be at different steps.
 struct PenelopeSteps::RefineGraph : BuiltGraph {
     using BuiltGraph::BuiltGraph;
     Node                       from = nullptr, to = nullptr;  // the streams, to read and to write

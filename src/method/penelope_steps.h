@@ -28,7 +28,7 @@ class PenelopeSteps : public LatentSteps {
     struct RefineGraph;
     struct FinalGraph;
 
-    // Where a stream stands.
+    // Progress of a stream.
     struct StreamState {
         int n_prompt            = 0; // tokens
         int t                   = 0;

@@ -1,4 +1,5 @@
-// The prompt alone (plain), and the same with a visible trace to follow (cot): the answer is decoded straight after it.
+// Methods without latent steps: plain (prefill, then decode the answer) and cot (the same, with a visible chain of
+// thought in the answer).
 #pragma once
 
 #include "method/method.h"

@@ -1,5 +1,5 @@
-// Every way to fill a context, by name: what it is and how it is made. What a method keeps in its files is in
-// sidecar/method_format.h, how it is trained in train/method_training.h; nobody else knows methods by their names.
+// Table of methods by name, with their factories. File formats of methods are in sidecar/method_format.h, their
+// training in train/method_training.h; no other code knows methods by name.
 #pragma once
 
 #include "method/method.h"

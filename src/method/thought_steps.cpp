@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-// Places looked at are rounded up, so that a graph serves many steps; the mask hides the rest.
+// n_kv is rounded up to a multiple of this, so that one graph serves many steps; the mask hides the rest.
 constexpr int kBucket = 64;
 
 template <typename T> std::vector<T> as(const std::vector<int> & values) {
