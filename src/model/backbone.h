@@ -1,6 +1,7 @@
-// A decoder-only Transformer in parts: embedding, any range of layers on any rows, output head. A Backbone only holds
-// tensor pointers; a WeightStore or the trainer owns the memory. Inference and training build their graphs with the
-// same functions.
+// A decoder-only Transformer in parts: embedding, any range of layers on any rows, output head.
+//
+// A Backbone only holds tensor pointers; a WeightStore or the trainer owns the memory. Inference and training build
+// their graphs with the same functions.
 #pragma once
 
 #include "arch/architecture.h"
