@@ -1,4 +1,4 @@
-// APIs that are mapped onto a chat: OpenAI's Responses and Anthropic's Messages.
+// OpenAI's Responses and Anthropic's Messages, both mapped to a chat.
 #include "serve/http.h"
 #include "serve/reply_messages.h"
 #include "serve/reply_responses.h"
@@ -44,7 +44,7 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
 std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
     std::vector<ChatMessage> messages;
     if (const Json * system = fields.find("system")) {
-        // Read like the content of a message: a string or blocks of text.
+        // Has the form of a message content: a string or text blocks.
         const Json   wrapped = { { "system", { { { "role", "system" }, { "content", *system } } } } };
         const Fields list(wrapped);
         messages = read_messages(list, "system");
@@ -63,7 +63,7 @@ GenerationRequest read_anthropic(Service & service, const Fields & fields) {
     gen_request.job->generate.stop = fields.texts("stop_sequences", kMaxStops, kMaxStopLength);
     if (const auto thinking = fields.object("thinking")) {
         if (thinking->has("budget_tokens")) {
-            gen_request.warnings.push_back("thinking: token budgets mean nothing to latent steps; use latent_steps");
+            gen_request.warnings.push_back("thinking: token budgets are ignored; use latent_steps");
         }
         if (thinking->text("type").value_or("") == "disabled" && !fields.has("latent_steps")) {
             gen_request.job->generate.n_steps = 0;
@@ -80,7 +80,7 @@ void answer_messages(Service & service, const httplib::Request & request, httpli
     const Json   body = parse_body(request.body);
     const Fields fields(body);
     if (!fields.has("max_tokens")) {
-        fields.fail("max_tokens", "it is missing");
+        fields.fail("max_tokens", "missing");
     }
     reject_fields(fields, { "logprobs", "top_logprobs" });
     GenerationRequest gen_request = read_anthropic(service, fields);
