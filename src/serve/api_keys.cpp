@@ -28,13 +28,12 @@ bool ApiKeys::accepts(const std::string & key) const {
 namespace {
 
 constexpr const char * kBlanks   = " \t\r";
-constexpr const char * kByteMark = "\xEF\xBB\xBF"; // some editors begin a file with it
+constexpr const char * kByteMark = "\xEF\xBB\xBF"; // UTF-8 byte order mark
 
 void add_key(const std::string & text, const std::string & origin, std::vector<std::string> & keys) {
     const std::string key = without_blanks(text);
     if (key.find('%') != std::string::npos) {
-        throw Error(ErrorKind::usage, origin + ": a key holds '%', and headers of requests may be read with %41 for A",
-                    "choose keys of letters, digits, - and _");
+        throw Error(ErrorKind::usage, origin + ": API keys must not contain '%'", "use letters, digits, - and _");
     }
     if (!key.empty()) {
         keys.push_back(key);
@@ -55,7 +54,7 @@ std::vector<std::string> parse_keys(const std::string & text, const std::string 
         add_key(part, origin, keys);
     }
     if (keys.empty()) {
-        throw Error(ErrorKind::usage, origin + ": holds no key", "give one, or leave the option out");
+        throw Error(ErrorKind::usage, origin + ": no API key found", "give one, or omit the option");
     }
     return keys;
 }
@@ -74,7 +73,7 @@ std::vector<std::string> read_key_file(const std::string & path) {
         }
     }
     if (keys.empty()) {
-        throw Error(ErrorKind::format, path + ": holds no key", "write one key a line");
+        throw Error(ErrorKind::format, path + ": no API key found", "write one key per line");
     }
     return keys;
 }

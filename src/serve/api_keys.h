@@ -1,5 +1,5 @@
-// The keys that open the service. Comparing takes the same time whatever was given, so that nobody can guess a key byte
-// by byte.
+// API keys that clients must send. Keys are compared by hash in constant time, so that timing does not help to guess
+// one.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ class ApiKeys {
     bool accepts(const std::string & key) const;
 
   private:
-    std::vector<std::string> hashes_; // SHA-256: all of one length, and no key lies in memory
+    std::vector<std::string> hashes_; // SHA-256: equal lengths, and no plain key stays in memory
 };
 
-// The keys in "one, two". Throws Error when there is none, or one that no request could bring. origin stands in
-// messages: "--api-key".
+// Splits "one, two". Throws Error when there is no key or one that a header cannot carry. origin is named in messages:
+// "--api-key".
 std::vector<std::string> parse_keys(const std::string & text, const std::string & origin);
 
-// One key a line; empty lines and lines that start with # are left out. Throws Error when the file cannot be read or
-// has none.
+// One key per line; empty lines and lines that start with # are skipped. Throws Error when the file cannot be read or
+// has no key.
 std::vector<std::string> read_key_file(const std::string & path);
 
 std::string without_blanks(const std::string & text); // at both ends

@@ -40,7 +40,7 @@ Connection::Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limit
     : socket_(socket), wants_tls_(tls != nullptr), ssl_(tls ? SSL_new(tls) : nullptr, SSL_free), limits_(limits),
       stopped_(std::move(stopped)), deadline_(Clock::now() + limits.request) {
     const int on = 1;
-    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // tokens are small and should not wait
+    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // send small packets (tokens) at once
     fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
     if (ssl_ && SSL_set_fd(ssl_.get(), socket_) != 1) {
         ssl_.reset();
@@ -49,15 +49,15 @@ Connection::Connection(int socket, SSL_CTX * tls, const ConnectionLimits & limit
 
 Connection::~Connection() {
     if (ssl_) {
-        SSL_shutdown(ssl_.get()); // says goodbye if the socket takes it, does not wait for the other side
+        SSL_shutdown(ssl_.get()); // sends close_notify, does not wait for the reply
     }
     ::shutdown(socket_, SHUT_WR);
     drain();
     ::close(socket_);
 }
 
-// A socket closed with bytes unread resets the connection, and the client loses the answer that says why: what it is
-// still sending of a request that was refused is thrown away for a moment.
+// Closing a socket with unread bytes resets the connection, and the client loses the error response. So the rest of a
+// rejected request is read and discarded for a moment.
 void Connection::drain() const {
     if (n_received_ <= limits_.request_bytes && !closing_) {
         return;
@@ -73,7 +73,7 @@ void Connection::drain() const {
     }
 }
 
-// In short turns, so that a client that neither sends nor takes does not hold up the end of the server.
+// Polls in short intervals, so that a stalled client does not delay shutdown.
 bool Connection::wait(short events, Clock::time_point until) const {
     while (true) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
@@ -90,7 +90,7 @@ bool Connection::wait(short events, Clock::time_point until) const {
 
 bool Connection::handshake() {
     if (wants_tls_ && !ssl_) {
-        return false; // out of memory: better no connection than one in plain text
+        return false; // out of memory: do not fall back to plain text
     }
     while (ssl_) {
         const int result = SSL_accept(ssl_.get());

@@ -11,17 +11,17 @@ namespace {
 
 constexpr size_t kMaxGrammarLength = 65536;
 
-// A place in a request that may hold a form of the answer, as a path of names.
+// Where a request may carry a response format, as JSON pointers.
 struct FormatPath {
-    const char * path;        // of an object with "type"
-    const char * schema_path; // of its schema
+    const char * path;        // object with "type"
+    const char * schema_path; // its schema
 };
 constexpr FormatPath kFormatPaths[] = {
-    { "/response_format", "/response_format/json_schema/schema" }, // OpenAI's chat
-    { "/response_format", "/response_format/schema" },             // as some clients of llama.cpp write it
-    { "/text/format", "/text/format/schema" },                     // OpenAI's Responses
-    { "/output_config/format", "/output_config/format/schema" },   // Anthropic's Messages
-    { "/output_format", "/output_format/schema" },                 // the same, as it was before
+    { "/response_format", "/response_format/json_schema/schema" }, // OpenAI Chat Completions
+    { "/response_format", "/response_format/schema" },             // some llama.cpp clients
+    { "/text/format", "/text/format/schema" },                     // OpenAI Responses
+    { "/output_config/format", "/output_config/format/schema" },   // Anthropic Messages
+    { "/output_format", "/output_format/schema" },                 // Anthropic Messages, older name
 };
 
 std::string name_of(std::string path) {
@@ -31,7 +31,7 @@ std::string name_of(std::string path) {
     return path.substr(1);
 }
 
-// Turns what is wrong with a schema or grammar into the answer to the request.
+// Reports errors in a schema or grammar as RequestError(400) with the field name.
 template <typename Make>
 void set_grammar(GenerationRequest & gen_request, const std::string & field, const Make & make) {
     if (gen_request.job->generate.grammar) {
@@ -39,7 +39,7 @@ void set_grammar(GenerationRequest & gen_request, const std::string & field, con
     }
     try {
         auto            grammar = std::make_shared<const Grammar>(make());
-        const Automaton possible(grammar); // throws where even its first state is too large
+        const Automaton possible(grammar); // throws when even the first state is too large
         gen_request.job->generate.grammar = std::move(grammar);
     } catch (const Error & error) {
         const std::string words = error.message();
@@ -87,7 +87,7 @@ void read_constraint(GenerationRequest & gen_request, const Fields & fields, con
         form = type == "text" ? "" : type.get<std::string>();
     }
     if (form == "json_schema") {
-        throw RequestError(400, "response_format: its schema is missing", "response_format");
+        throw RequestError(400, "response_format: missing schema", "response_format");
     }
     if (form == "json_object") {
         set_grammar(gen_request, "response_format", [] { return json_object_grammar(); });

@@ -60,7 +60,7 @@ RequestError to_request_error(const std::exception & error) {
         return *own;
     }
     log_error(std::string("serve: ") + error.what());
-    return dynamic_cast<const std::bad_alloc *>(&error) ? RequestError(503, "memory: there is not enough of it")
+    return dynamic_cast<const std::bad_alloc *>(&error) ? RequestError(503, "out of memory")
                                                         : RequestError(500, "internal error");
 }
 

@@ -1,4 +1,4 @@
-// What goes wrong with a request, with the status and the words it is answered with.
+// Errors of HTTP requests: status, message, and the JSON bodies of OpenAI and Anthropic.
 #pragma once
 
 #include "base/error.h"
@@ -14,16 +14,16 @@ struct RequestError : std::runtime_error {
         : std::runtime_error(message), status(http_status), param(std::move(field)), code(std::move(error_code)) {}
 
     int         status;
-    std::string param; // the field of the request it is about, may be empty
-    std::string code;  // a word for programs, may be empty
+    std::string param; // the invalid field of the request, may be empty
+    std::string code;  // machine-readable code, may be empty
 };
 
-// The request's fault (400) or ours (500, 503), by the kind of error. What is no error of the program's own is logged
-// and named by its status alone.
+// 400 for errors of the client, 500 or 503 for ours, by the kind of Error. Exceptions that are not an Error are logged;
+// the client only sees the status.
 RequestError to_request_error(const Error & error);
 RequestError to_request_error(const std::exception & error);
 
-// {"error": {"message", "type", "param", "code"}} as OpenAI has it, and {"type": "error", "error": {...}} of Anthropic.
+// {"error": {"message", "type", "param", "code"}} (OpenAI) and {"type": "error", "error": {...}} (Anthropic).
 OrderedJson openai_error(const RequestError & error);
 OrderedJson anthropic_error(const RequestError & error);
 

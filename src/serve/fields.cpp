@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-// Of a whole number in any of the forms JSON has for it: as a double, neighbours of the largest ones are the same.
+// Reads any JSON form of an integer. Not through double, which cannot represent all integers above 2^53.
 bool lies_between(const Json & value, int64_t least, int64_t most) {
     if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
         return false;
@@ -43,10 +43,10 @@ std::optional<int64_t> Fields::integer(const std::string & name, int64_t least, 
     if (!value) {
         return std::nullopt;
     }
-    // 3.0 is what some clients send for 3.
+    // Some clients send 3.0 for 3.
     const double number = value->is_number() ? value->get<double>() : NAN;
     if (!(std::isfinite(number) && number == std::floor(number))) {
-        fail(name, "expected a whole number");
+        fail(name, "expected an integer");
     }
     if (!lies_between(*value, least, most)) {
         fail(name, "expected " + std::to_string(least) + " to " + std::to_string(most));

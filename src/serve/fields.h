@@ -1,5 +1,5 @@
-// The fields of a request's JSON object, each read with its type and range. What is wrong is a RequestError(400) that
-// names the field. null counts as absent.
+// Typed access to the fields of a request's JSON object. An invalid field throws RequestError(400) that names it. null
+// counts as absent.
 #pragma once
 
 #include "base/json.h"
@@ -12,7 +12,7 @@ namespace penelope {
 
 class Fields {
   public:
-    // object must outlive the fields; path stands before the names in messages: "reasoning.".
+    // object must outlive this. path is the prefix of names in messages: "reasoning.".
     explicit Fields(const Json & object, std::string path = "");
 
     bool         has(const std::string & name) const { return find(name) != nullptr; }
@@ -22,9 +22,9 @@ class Fields {
     std::optional<double>      number(const std::string & name, double least, double most) const;
     std::optional<bool>        boolean(const std::string & name) const;
     std::optional<std::string> text(const std::string & name) const;
-    std::optional<std::string> nonempty_text(const std::string & name) const; // "" counts as absent, too
+    std::optional<std::string> nonempty_text(const std::string & name) const; // "" counts as absent
     std::optional<Fields>      object(const std::string & name) const;
-    // A string or a list of them.
+    // A string or a list of strings.
     std::vector<std::string> texts(const std::string & name, size_t most, size_t longest) const;
 
     [[noreturn]] void fail(const std::string & name, const std::string & why) const;
@@ -34,7 +34,7 @@ class Fields {
     std::string  path_;
 };
 
-// The object in a request's body. Throws RequestError(400).
+// Parses the JSON object of a request body. Throws RequestError(400).
 Json parse_body(const std::string & body);
 
 } // namespace penelope

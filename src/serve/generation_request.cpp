@@ -1,5 +1,6 @@
 #include "serve/generation_request.h"
 
+#include "base/format.h"
 #include "infer/prompt.h"
 #include "sidecar/sidecar.h"
 
@@ -35,16 +36,16 @@ void read_sampling(const Service & service, GenerationRequest & gen_request, con
     }
 }
 
-// The explicit number wins over the effort. `reasoning` may be an object of Responses or absent.
+// latent_steps wins over reasoning_effort. `reasoning` is an object in the Responses API, else absent.
 void read_latent(const Service & service, GenerationRequest & gen_request, const Fields & fields) {
     GenerateOptions & g   = gen_request.job->generate;
     const bool        cot = fields.boolean("cot").value_or(false);
     if (cot && !service.has_visible_steps()) {
-        fields.fail("cot", "this model does not write visible steps");
+        fields.fail("cot", "this sidecar has no CoT-trained LoRA");
     }
     if (cot) {
         g.method  = "cot";
-        g.n_steps = -1; // the server's default is for latent steps
+        g.n_steps = -1; // the server's default K is for latent steps only
     }
     const Method & method = service.engine().method(g.method);
     const auto     reasoning =
@@ -54,7 +55,7 @@ void read_latent(const Service & service, GenerationRequest & gen_request, const
         steps = reasoning->integer("latent_steps", 0, INT32_MAX);
     }
     if (steps && *steps > method.max_steps()) {
-        fields.fail("latent_steps", std::to_string(*steps) + " is too many: " + method.name() + " takes 0 to " +
+        fields.fail("latent_steps", std::to_string(*steps) + " exceeds the maximum of " + method.name() + ", " +
                                         std::to_string(method.max_steps()));
     }
     auto effort = fields.nonempty_text("reasoning_effort");
@@ -77,22 +78,22 @@ void read_latent(const Service & service, GenerationRequest & gen_request, const
             gen_request.thinking = Thinking::off;
         }
         if (method.max_steps() == 0 && !cot && !aloud) {
-            gen_request.warnings.push_back("reasoning_effort: this model takes no latent steps");
+            gen_request.warnings.push_back("reasoning_effort: ignored, this model has no latent steps");
         }
     }
     g.n_steps = steps ? int(*steps) : g.n_steps >= 0 ? g.n_steps : method.default_steps();
     g.method  = method.name();
     if (reasoning && (reasoning->has("max_tokens") || reasoning->has("budget_tokens"))) {
-        gen_request.warnings.push_back("reasoning: token budgets mean nothing to latent steps; use latent_steps");
+        gen_request.warnings.push_back("reasoning: token budgets are ignored; use latent_steps");
     }
     gen_request.job->traces = fields.boolean("latent_trace").value_or(false);
     if (gen_request.job->traces && method.max_steps() == 0) {
-        gen_request.warnings.push_back("latent_trace: there are no latent steps to show");
+        gen_request.warnings.push_back("latent_trace: ignored, this model has no latent steps");
         gen_request.job->traces = false;
     }
 }
 
-// Fields of llama.cpp's server for a chain of thought that is written out.
+// llama.cpp's fields for visible reasoning (<think>).
 void read_thinking(GenerationRequest & gen_request, const Fields & fields) {
     if (const auto wanted = fields.object("chat_template_kwargs")) {
         if (const auto thinks = wanted->boolean("enable_thinking")) {
@@ -100,7 +101,7 @@ void read_thinking(GenerationRequest & gen_request, const Fields & fields) {
         }
         for (const auto & [name, value] : fields.find("chat_template_kwargs")->items()) {
             if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
-                fields.fail("chat_template_kwargs", name + " is not for a request to set");
+                fields.fail("chat_template_kwargs", "must not contain " + name);
             }
             if (name != "enable_thinking") {
                 gen_request.template_variables[name] = value;
@@ -131,10 +132,10 @@ std::string content_text(const Fields & message) {
         const Fields      part(one, "content.");
         const std::string type = part.text("type").value_or("text");
         if (type == "thinking" || type == "redacted_thinking") {
-            continue; // what was thought before earlier answers is left out of the history
+            continue; // earlier reasoning is not part of the prompt
         }
         if (type != "text" && type != "input_text" && type != "output_text") {
-            part.fail("type", "only text is understood");
+            part.fail("type", "only text content is supported, got " + in_quotes(type));
         }
         text += part.text("text").value_or("");
     }
@@ -146,7 +147,7 @@ std::string content_text(const Fields & message) {
 void reject_fields(const Fields & fields, const std::vector<std::string> & names) {
     for (const std::string & name : names) {
         const Json * value = fields.find(name);
-        // empty() of a JSON value is for lists and objects.
+        // Json::empty() is true only for lists, objects and null.
         const bool idle = !value || (value->is_number() && value->get<double>() == 0) ||
                           (value->is_boolean() && !value->get<bool>()) ||
                           (value->is_string() && value->get_ref<const std::string &>().empty()) || value->empty();
@@ -224,7 +225,7 @@ void set_text_prompt(const Service & service, GenerationRequest & gen_request, c
 
 namespace {
 
-// What a template says against a conversation is said to whoever sent it.
+// Errors raised by the chat template (raise_exception) go to the client.
 std::vector<int32_t> encode_messages(const ChatTemplate & chat, const std::vector<ChatMessage> & messages) {
     try {
         return chat.encode(messages);
@@ -250,14 +251,13 @@ void set_chat_prompt(const Service & service, GenerationRequest & gen_request,
         return;
     }
     if (!service.no_chat_reason.empty()) {
-        throw RequestError(400, service.no_chat_reason + " (ask /v1/completions)", "messages");
+        throw RequestError(400, service.no_chat_reason + " (use /v1/completions)", "messages");
     }
     if (messages.back().role != "user") {
-        throw RequestError(400, "messages: the last one has to be a question of the user", "messages");
+        throw RequestError(400, "messages: the last message must have role user", "messages");
     }
     if (messages.size() > 1) {
-        gen_request.warnings.push_back(
-            "messages: this model answers every question by itself; only the last one is seen");
+        gen_request.warnings.push_back("messages: this model is single-turn; only the last message is used");
     }
     set_text_prompt(service, gen_request, messages.back().content);
 }

@@ -12,7 +12,7 @@ namespace penelope {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPollInterval{ 50 }; // between two looks at the client
+constexpr std::chrono::milliseconds kPollInterval{ 50 }; // between two checks whether the client is still there
 
 bool is_public_path(const std::string & path) {
     return path == "/health" || path == "/v1/health" || path == "/" || path == "/favicon.ico";
@@ -27,12 +27,12 @@ std::string api_key_of(const httplib::Request & request) {
     return request.get_header_value("x-api-key");
 }
 
-// One length that all readers of the bytes agree on: a proxy before this server may take another of several.
+// Exactly one body length. With several, a proxy might use another one than we do (request smuggling).
 bool has_one_length(const httplib::Request & request) {
     return request.get_header_value_count("Content-Length") + request.get_header_value_count("Transfer-Encoding") <= 1;
 }
 
-// Of the methods that routes take, the library reads the bodies of one.
+// cpp-httplib reads the body of POST only; other methods must not have one.
 bool body_is_read(const httplib::Request & request) {
     const bool has_none = request.get_header_value("Content-Length") == "0" || !request.has_header("Content-Length");
     return request.method == "POST" || (has_none && !request.has_header("Transfer-Encoding"));
@@ -48,24 +48,24 @@ bool contains(const std::vector<std::string> & list, const std::string & one) {
     return std::find(list.begin(), list.end(), one) != list.end();
 }
 
-// Pages of other sites can make a browser ask a server on this machine: by a name they point here (then Host is
-// theirs), or across origins (then Origin is theirs).
+// Guards a local server against web pages: DNS rebinding shows in Host, cross-origin requests in Origin.
 void check_origin_and_key(const Service & service, const httplib::Request & request) {
     const std::string host = request.get_header_value("Host");
     if (!service.options.hosts.empty() && !contains(service.options.hosts, without_port(host))) {
-        throw RequestError(403, "host: '" + without_port(host).substr(0, 80) + "' is not a name of this server", "",
-                           "host");
+        throw RequestError(403, "host '" + without_port(host).substr(0, 80) + "' is not allowed", "", "host");
     }
     if (!has_one_length(request)) {
-        throw RequestError(400, "content-length: the request gives several lengths of its body");
+        throw RequestError(400, "conflicting Content-Length headers");
     }
     const std::string origin = request.get_header_value("Origin");
     const bool        same   = origin.empty() || origin == "http://" + host || origin == "https://" + host;
     if (!same && !contains(service.options.origins, origin) && !contains(service.options.origins, "*")) {
-        throw RequestError(403, "origin: pages of other sites may not ask this server", "", "origin");
+        throw RequestError(403, "origin '" + origin.substr(0, 80) + "' is not allowed (see --cors-origin)", "",
+                           "origin");
     }
     if (request.has_header("Content-Encoding") && request.get_header_value("Content-Encoding") != "identity") {
-        throw RequestError(415, "content-encoding: send the body as it is", "", "content_encoding");
+        throw RequestError(415, "content encoding is not supported, send the body uncompressed", "",
+                           "content_encoding");
     }
     if (!service.keys.empty() && !is_public_path(request.path) && request.method != "OPTIONS" &&
         !service.keys.accepts(api_key_of(request))) {
@@ -73,8 +73,7 @@ void check_origin_and_key(const Service & service, const httplib::Request & requ
     }
 }
 
-// Headers that the page of another site may send: those its browser asks for, as libraries put many of their own into
-// each request.
+// Headers allowed in cross-origin requests: those the browser asks for, because client libraries add many of their own.
 std::string allowed_headers(const httplib::Request & request) {
     const std::string asked = request.get_header_value("Access-Control-Request-Headers");
     const bool        plain = std::all_of(asked.begin(), asked.end(), [](unsigned char c) {
@@ -96,28 +95,28 @@ void allow_origin(const Service & service, const httplib::Request & request, htt
 
 const char * status_message(int status) {
     switch (status) {
-        case 404: return "there is nothing under this path";
-        case 405: return "this path does not take the method";
-        case 413: return "the body is larger than the server allows";
-        case 414: return "the address is too long";
-        default: return "the request is not understood";
+        case 404: return "not found";
+        case 405: return "method not allowed";
+        case 413: return "request body too large";
+        case 414: return "URI too long";
+        default: return "bad request";
     }
 }
 
-// The events of a job, one by one, until all its answers are there.
+// Yields the events of a job until all its answers are complete.
 class JobStream {
   public:
     JobStream(Service & service, std::shared_ptr<Job> job) : service_(service), job_(std::move(job)) {
         service_.n_replying++;
     }
     ~JobStream() {
-        job_->cancel(); // of no effect when it is complete
+        job_->cancel(); // no effect when it is complete
         service_.n_replying--;
     }
     JobStream(const JobStream &)             = delete;
     JobStream & operator=(const JobStream &) = delete;
 
-    // Nothing when none came in a turn. Throws RequestError when the job failed.
+    // Empty on a poll timeout. Throws RequestError when the job failed.
     std::optional<JobEvent> next() {
         auto event = job_->wait(kPollInterval);
         if (event) {
@@ -153,7 +152,7 @@ std::string event_text(Reply & reply, const JobEvent & event) {
         event);
 }
 
-// Whether nobody waits for the reply any more. `probe` sends what a client that still reads ignores.
+// Whether the client is gone. `probe` sends bytes that a client ignores.
 template <typename Probe> bool client_gone(const Probe & probe) {
     Connection * connection = Connection::current();
     if (connection == nullptr) {
@@ -165,8 +164,8 @@ template <typename Probe> bool client_gone(const Probe & probe) {
     return connection->peer_gone();
 }
 
-// Before the reply begins: clients skip 100 (Continue), whether they asked for it or not (RFC 9110, 15.2). HTTP/1.0 has
-// no interim responses; its clients are found to be gone when the reply is sent.
+// Before the reply begins a 100 Continue probes the connection; clients must skip it (RFC 9110, 15.2). HTTP/1.0 has no
+// interim responses; there a lost client is noticed when the reply is sent.
 bool client_gone() {
     static constexpr char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
     return client_gone([](Connection & connection) {
@@ -234,7 +233,7 @@ void install_request_checks(Listener & server, Service & service) {
     });
     server.set_post_routing_handler([](const httplib::Request & request, httplib::Response & response) {
         if ((response.status >= 400 || !body_is_read(request)) && Connection::current()) {
-            // What is left of the request's body is not read: the next request would begin inside it.
+            // The rest of the body is not read, so the connection cannot be reused.
             response.headers.erase("Keep-Alive");
             response.headers.erase("Connection");
             response.set_header("Connection", "close");
@@ -254,7 +253,7 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
     service.worker.submit(job);
     auto events = std::make_shared<JobStream>(service, job);
 
-    // The first event decides on the status, also of a stream.
+    // The first event decides the status, also of a stream.
     std::optional<JobEvent> first;
     while (!first) {
         if (client_gone()) {
@@ -267,7 +266,7 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
     if (!reply->gen_request().stream) {
         while (!events->complete()) {
             events->next();
-            if (client_gone()) { // asked at every event: a fast answer never lets the stream run dry
+            if (client_gone()) { // checked at every event: a fast answer never idles
                 Connection::current()->close_after_response();
                 response.status = 499;
                 return;
@@ -294,7 +293,7 @@ void serve_job(Service & service, httplib::Response & response, std::shared_ptr<
                     return true;
                 }
                 const auto event = events->next();
-                // Between events a comment of the event stream shows whether the client is there.
+                // While idle an SSE comment tests whether the client is still there.
                 return event ? send(event_text(*reply, *event)) : !client_gone([&](Connection &) { send(":\n\n"); });
             } catch (const std::exception & error) {
                 send(reply->failed(to_request_error(error)));

@@ -1,5 +1,5 @@
-// A request as the worker sees it: a prompt, how to answer it, and a channel through which what comes of it goes back
-// to the thread that holds the connection. Nothing here knows JSON or HTTP.
+// A generation job: the prompt, its options, and a queue of events from the worker to the connection thread.
+// Independent of JSON and HTTP.
 #pragma once
 
 #include "infer/session.h"
@@ -16,21 +16,21 @@
 
 namespace penelope {
 
-// What a job reports. `index` counts the answers of one job.
+// Events of a job. `index` is the number of the answer (n > 1 gives several).
 struct LatentEvent {
     TraceStep step;
 };
 struct TextEvent {
     int                       index;
-    std::string               text; // whole in UTF-8, may be empty
+    std::string               text; // complete UTF-8 characters, may be empty
     std::vector<TokenLogprob> logprobs;
-    std::string               reasoning; // what the visible chain of thought gained instead
+    std::string               reasoning; // new text of the <think> part
 };
 struct DoneEvent {
     int    index;
     Answer answer;
-    int    n_cached;  // prompt tokens that were not computed again
-    double latent_ms; // of the time before the first token, what latent steps took
+    int    n_cached;  // prompt tokens taken from the KV cache
+    double latent_ms; // part of the time to first token spent in latent steps
 };
 struct FailedEvent {
     RequestError error;
@@ -39,19 +39,19 @@ using JobEvent = std::variant<LatentEvent, TextEvent, DoneEvent, FailedEvent>;
 
 class Job {
   public:
-    // Filled in before the job is submitted, const from then on.
+    // Set before the job is submitted, const afterwards.
     std::vector<int32_t>                  prompt;
     GenerateOptions                       generate; // method and n_steps resolved
     int                                   n_answers = 1;
-    bool                                  traces    = false; // report every latent step ...
-    bool                                  answers   = true;  // ... and answer
+    bool                                  traces    = false; // report every latent step
+    bool                                  answers   = true;  // generate an answer
     std::chrono::steady_clock::time_point deadline  = std::chrono::steady_clock::time_point::max();
 
-    // For the thread of the connection. wait(): nothing when none came in time.
+    // For the connection thread. wait() returns nothing on timeout.
     std::optional<JobEvent> wait(std::chrono::milliseconds time);
     void                    cancel() { cancelled_.store(true); }
 
-    // For the worker. Each answer ends with one DoneEvent; a FailedEvent ends the whole job.
+    // For the worker. Each answer ends with one DoneEvent; a FailedEvent ends the job.
     void report(JobEvent event);
     bool cancelled() const { return cancelled_.load(); }
     bool expired() const { return std::chrono::steady_clock::now() > deadline; }

@@ -17,10 +17,10 @@ namespace penelope {
 
 namespace {
 
-constexpr int kBacklog = 256; // the library's own is 5: bursts of clients would wait a second for their second try
+constexpr int kBacklog = 256; // cpp-httplib's 5 makes bursts of clients wait a second for the TCP retry
 
-// A thread for each connection. Above the limit, ours or the machine's, the connection is handled at once by the
-// accepting thread, which only refuses it: too_many() tells it so.
+// One thread per connection. Above the limit, or when the system has no more threads, the accepting thread handles the
+// connection itself and only rejects it: too_many() tells it so.
 class ConnectionThreads : public httplib::TaskQueue {
   public:
     ConnectionThreads(int limit, Metrics & metrics) : limit_(limit), metrics_(metrics) {}
@@ -30,7 +30,7 @@ class ConnectionThreads : public httplib::TaskQueue {
         return value;
     }
 
-    // void in older versions of the library, whether it was taken in newer ones.
+    // Returns void in older versions of cpp-httplib, bool in newer ones.
     using Enqueued = decltype(std::declval<httplib::TaskQueue &>().enqueue(nullptr));
 
     Enqueued enqueue(std::function<void()> handle) override {
@@ -57,7 +57,7 @@ class ConnectionThreads : public httplib::TaskQueue {
     }
 
   private:
-    // False when the machine has no thread left, or no memory for it.
+    // False when the system has no thread or memory left.
     bool start(const std::function<void()> & handle) {
         metrics_.connections = ++n_running_;
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -96,7 +96,7 @@ class ConnectionThreads : public httplib::TaskQueue {
     std::list<std::thread> threads_, ended_;
 };
 
-// Made before it is needed: when there are too many connections, memory may be short.
+// Built in advance, because memory may be short when there are too many connections.
 std::string rejection_text() {
     const std::string body = dump_json(openai_error(RequestError(503, "too many open connections", "", "connections")));
     return "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -111,8 +111,8 @@ void reject(int socket, const std::string & text) {
     ::close(socket);
 }
 
-// What the library would make of a request and nobody asks of this server: parts of a reply, thousands of them if
-// wanted, and the fields of a form, which may be no longer than 8 KiB. `curl -d` calls everything a form.
+// Disables two features of cpp-httplib that this server does not need: range requests, which can ask for thousands of
+// parts, and form parsing, which limits bodies to 8 KiB (`curl -d` labels every body a form).
 void normalize_request(httplib::Request & request) {
     request.ranges.clear();
     request.headers.erase("Content-Type");
@@ -133,15 +133,17 @@ Listener::Listener(const ListenOptions & options, Metrics & metrics)
         SSL_CTX_set_min_proto_version(tls_.get(), TLS1_2_VERSION);
         SSL_CTX_set_mode(tls_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         if (SSL_CTX_use_certificate_chain_file(tls_.get(), options.cert.c_str()) != 1) {
-            throw Error(ErrorKind::format, options.cert + ": is no certificate: " + tls_reason(), "give a PEM file");
+            throw Error(ErrorKind::format, options.cert + ": cannot read certificate: " + tls_reason(),
+                        "give a PEM file");
         }
         if (SSL_CTX_use_PrivateKey_file(tls_.get(), options.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-            throw Error(ErrorKind::format, options.key + ": is not the key of the certificate: " + tls_reason(),
-                        "give the PEM file of its private key");
+            throw Error(ErrorKind::format,
+                        options.key + ": private key does not match the certificate: " + tls_reason(),
+                        "give the PEM file of the private key");
         }
     }
     new_task_queue = [this] { return new ConnectionThreads(options_.n_connections, metrics_); };
-    // SO_REUSEADDR alone: the default of the library lets a second server take the same port.
+    // Only SO_REUSEADDR: the default of cpp-httplib also sets SO_REUSEPORT, so two servers could share a port.
     set_socket_options([](socket_t socket) {
         const int on = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -160,8 +162,8 @@ int Listener::bind() {
     if (any ? port <= 0 : !bind_to_port(options_.host, port)) {
         throw Error(ErrorKind::io,
                     options_.host + ":" + std::to_string(options_.port) +
-                        ": cannot listen there: " + (errno ? std::strerror(errno) : "no such address"),
-                    "another server may have it; choose with --port (0: any) and --host");
+                        ": cannot bind: " + (errno ? std::strerror(errno) : "no such address"),
+                    "the port may be in use; choose another with --port (0: any free one) or --host");
     }
     ::listen(svr_sock_, kBacklog);
     return port;
@@ -186,8 +188,7 @@ bool Listener::process_and_close_socket(socket_t socket) {
             bool closed = false;
             good        = answer(*this, connection, closed, normalize_request, 0) && !closed && !connection.closing();
         }
-    } catch (
-        const std::exception & error) { // such as memory that ran out: the end of this connection, not of the server
+    } catch (const std::exception & error) { // e.g. out of memory: close this connection, not the server
         log_error(std::string("serve: ") + error.what());
         good = false;
     }

@@ -1,5 +1,5 @@
-// The HTTP server of cpp-httplib with our own connections under it: each has a thread, there are only so many, and one
-// too many is told so at once.
+// cpp-httplib's server on top of our own connections: one thread per connection, a fixed maximum, and an immediate 503
+// above it.
 #pragma once
 
 #include "serve/connection.h"
@@ -9,7 +9,7 @@ namespace penelope {
 
 struct ListenOptions {
     std::string      host = "127.0.0.1";
-    int              port = 8080; // 0: any that is free
+    int              port = 8080; // 0: any free port
     std::string      cert, key;   // PEM files; empty: no TLS
     int              n_connections = 64;
     ConnectionLimits limits;
@@ -21,14 +21,14 @@ class Listener : public httplib::Server {
     Listener(const ListenOptions & options, Metrics & metrics);
     ~Listener() override;
 
-    // Throws Error(io) when the address is taken or not ours. The port, also when any was asked for.
+    // Returns the port, also when 0 was given. Throws Error(io) when the address is in use or not local.
     int  bind();
     void run(); // until stop()
 
   private:
     bool process_and_close_socket(socket_t socket) override;
 
-    // A request and its reply. Newer versions of the library want to be told the addresses of both ends, which nothing here asks for.
+    // Handles one request. Newer versions of cpp-httplib also take the addresses of both ends, which we do not use.
     template <typename Server, typename Setup>
     static auto answer(Server & server, httplib::Stream & stream, bool & closed, Setup setup, int)
         -> decltype(server.process_request(stream, false, closed, setup)) {
@@ -41,7 +41,7 @@ class Listener : public httplib::Server {
 
     ListenOptions                                 options_;
     Metrics &                                     metrics_;
-    const std::string                             rejection_; // the answer to one connection too many
+    const std::string                             rejection_; // response above the connection limit
     std::unique_ptr<SSL_CTX, void (*)(SSL_CTX *)> tls_;
 };
 

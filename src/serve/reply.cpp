@@ -11,7 +11,7 @@ namespace penelope {
 
 namespace {
 
-// Three decimals: below that is noise of the clock.
+// Three decimals; the clock is not more precise.
 double rounded(double value) {
     return std::round(value * 1000.0) / 1000.0;
 }
@@ -48,7 +48,7 @@ std::string sse(const std::string & event, const OrderedJson & data) {
 OrderedJson usage_json(const JobOutcome & outcome) {
     int64_t n_prompt = 0, n_cached = 0, n_written = 0, n_steps = 0, n_reasoning = 0;
     for (const auto & [index, done] : outcome.answers) {
-        n_prompt = done.answer.n_prompt; // counted once, however many answers
+        n_prompt = done.answer.n_prompt; // the prompt counts once for all answers
         n_cached = std::max<int64_t>(n_cached, done.n_cached);
         n_written += int64_t(done.answer.tokens.size());
         n_reasoning += done.answer.n_reasoning;
@@ -102,13 +102,13 @@ OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens) {
 }
 
 std::string step_text(const TraceStep & step) {
-    // What the interval made of the first memory row is what a step is trained on; methods without memory have a
-    // readout.
+    // The trained meaning of a latent step is the output of the interval at the first memory row. Methods without
+    // memory show the readout.
     for (const auto * top : { &step.features_top, &step.memory_top, &step.readout_top }) {
         if (!top->empty() && !top->front().empty()) {
             std::string text = top->front().front().text;
             for (size_t at; (at = text.find('\n')) != std::string::npos;) {
-                text.replace(at, 1, "\u21b5"); // a line is a step
+                text.replace(at, 1, "\u21b5"); // one line per step
             }
             return text;
         }

@@ -1,5 +1,4 @@
-// How what comes of a job is told: one kind for each API. Given to serve_job(), which waits for the job and for the
-// client.
+// Formats the events of a job as a response: one subclass per API. serve_job() drives it.
 #pragma once
 
 #include "serve/generation_request.h"
@@ -8,15 +7,15 @@
 
 namespace penelope {
 
-using TokenLogprobs = std::vector<std::vector<TokenLogprob>>; // for each token: itself, then the best ones
+using TokenLogprobs = std::vector<std::vector<TokenLogprob>>; // per token: itself, then the top ones
 
-// All that came of a job.
+// All results of a job.
 struct JobOutcome {
     std::vector<TraceStep>   steps;
     std::map<int, DoneEvent> answers; // by index
 };
 
-// What every reply needs to know.
+// Common to all replies.
 struct ReplyInfo {
     const Service *   service;
     GenerationRequest gen_request;
@@ -33,7 +32,7 @@ class Reply {
 
     virtual OrderedJson whole(const JobOutcome & outcome) = 0;
 
-    // Parts of an event stream; "" for nothing.
+    // Chunks of an event stream; "" sends nothing.
     virtual std::string started() { return ""; }
     virtual std::string on(const LatentEvent & /*event*/) { return ""; }
     virtual std::string on(const TextEvent & event)       = 0;
@@ -50,15 +49,15 @@ class Reply {
 
 ReplyInfo make_reply_info(const Service & service, GenerationRequest gen_request, const char * id_prefix);
 
-// Parts that several kinds share.
+// Helpers shared by the replies.
 std::string sse(const OrderedJson & data);
 std::string sse(const std::string & event, const OrderedJson & data);
 OrderedJson usage_json(const JobOutcome & outcome);
 OrderedJson timings_json(const DoneEvent & done);
-// [{"token", "logprob", "bytes", "top_logprobs": [...]}], as newer APIs of OpenAI have them.
+// [{"token", "logprob", "bytes", "top_logprobs": [...]}], the form of OpenAI Chat Completions and Responses.
 OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens);
-std::string logprob_text(const Engine & engine, int32_t token); // control tokens as they are written
-std::string step_text(const TraceStep & step);                  // what it says, in a word
+std::string logprob_text(const Engine & engine, int32_t token); // control tokens by their name
+std::string step_text(const TraceStep & step);                  // nearest token of the latent state
 std::string random_id(const char * prefix);
 
 } // namespace penelope

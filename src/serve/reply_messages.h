@@ -1,4 +1,4 @@
-// /v1/messages as Anthropic describes it. Latent steps, when asked for, are a block of thinking.
+// Response of Anthropic's /v1/messages. Latent steps, if requested, become a thinking block.
 #pragma once
 
 #include "serve/reply.h"
@@ -20,7 +20,7 @@ class MessagesReply : public Reply {
 
   private:
     OrderedJson message() const;
-    std::string open(const char * type); // closes the block that is open
+    std::string open(const char * type); // closes the open block first
     std::string close();
     std::string thought(const std::string & text);
 

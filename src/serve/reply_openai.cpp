@@ -8,7 +8,7 @@ OrderedJson OpenAiReply::head(const char * object) const {
     return { { "id", info_.id }, { "object", object }, { "created", info_.created }, { "model", engine().name() } };
 }
 
-// offset: characters before the first of these tokens, for the older of the two forms.
+// offset: characters before the first of these tokens, for the legacy completions format.
 OrderedJson OpenAiReply::logprobs_json(const TokenLogprobs & tokens, size_t offset) const {
     if (chat()) {
         return { { "content", logprobs_list(engine(), tokens) } };

@@ -1,5 +1,4 @@
-// /v1/chat/completions and /v1/completions as OpenAI describes them, with our additions: latent steps, timings,
-// warnings.
+// Responses of OpenAI's /v1/chat/completions and /v1/completions, extended by latent steps, timings and warnings.
 #pragma once
 
 #include "serve/reply.h"
@@ -26,7 +25,7 @@ class OpenAiReply : public Reply {
     bool        chat() const { return kind_ == OpenAiKind::chat; }
 
     OpenAiKind            kind_;
-    std::map<int, size_t> n_chars_; // written so far, by answer
+    std::map<int, size_t> n_chars_; // sent so far, by answer
 };
 
 } // namespace penelope

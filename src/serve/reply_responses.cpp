@@ -172,7 +172,7 @@ std::string ResponsesReply::on(const DoneEvent & done) {
 }
 
 std::string ResponsesReply::ended(const JobOutcome & outcome) {
-    JobOutcome answers; // the stream told of no latent steps
+    JobOutcome answers; // latent steps are not part of the stream
     answers.answers        = outcome.answers;
     const OrderedJson body = whole(answers);
     return event(body["status"] == "completed" ? "response.completed" : "response.incomplete",

@@ -1,4 +1,4 @@
-// /v1/responses as OpenAI describes it, for one answer of text; a visible chain of thought is an item before it.
+// Response of OpenAI's /v1/responses with one text answer. Visible reasoning becomes an item before it.
 #pragma once
 
 #include "serve/reply.h"
@@ -20,20 +20,20 @@ class ResponsesReply : public Reply {
   private:
     OrderedJson response(const char * status) const;
     OrderedJson part(const std::string & text, const TokenLogprobs & scores) const;
-    OrderedJson message(const Answer * whole) const;       // null: it is being written
-    OrderedJson reasoning(const std::string & text) const; // the item
+    OrderedJson message(const Answer * whole) const;       // null: in progress
+    OrderedJson reasoning(const std::string & text) const; // reasoning item
     std::string event(const char * type, OrderedJson fields);
-    OrderedJson place(const std::string & item) const; // of a part of the item that is open
+    OrderedJson place(const std::string & item) const; // ids of the open content part
     std::string reason(const std::string & text);
     std::string end_reasoning();
-    std::string open_message(); // if it is not open yet
+    std::string open_message(); // unless open already
 
     std::string   message_id_, reasoning_id_;
     std::string   reasoning_text_;                            // so far
-    int           n_items_      = 0;                          // that are complete
-    bool          in_reasoning_ = false, in_message_ = false; // which item is open
+    int           n_items_      = 0;                          // completed items
+    bool          in_reasoning_ = false, in_message_ = false; // the open item
     int           n_events_ = 0;
-    TokenLogprobs pending_logprobs_; // of tokens whose text has not come
+    TokenLogprobs pending_logprobs_; // of tokens whose text is still held back
 };
 
 } // namespace penelope

@@ -1,4 +1,4 @@
-// What the server is and how it fares.
+// /health, /props, /metrics and /v1/models.
 #include "arch/config.h"
 #include "serve/http.h"
 #include "sidecar/sidecar.h"

@@ -1,4 +1,4 @@
-// The latent steps of a question, looked at from outside, without an answer.
+// /v1/latent/trace: the latent steps of a prompt, without an answer.
 #include "infer/trace_json.h"
 #include "serve/http.h"
 
@@ -34,7 +34,7 @@ void answer_trace(Service & service, const httplib::Request & request, httplib::
     gen_request.job->traces       = true;
     gen_request.job->answers      = false;
     if (service.engine().method(gen_request.job->generate.method).max_steps() == 0) {
-        throw RequestError(400, "this model has no latent steps to look at");
+        throw RequestError(400, "this model has no latent steps");
     }
     if (fields.has("messages")) {
         set_chat_prompt(service, gen_request, read_messages(fields, "messages"));

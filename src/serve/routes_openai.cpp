@@ -30,7 +30,7 @@ void answer_text(Service & service, const httplib::Request & request, httplib::R
     }
     const std::vector<std::string> prompts = fields.texts("prompt", 1, SIZE_MAX);
     if (prompts.empty()) {
-        fields.fail("prompt", "it is missing");
+        fields.fail("prompt", "missing");
     }
     set_text_prompt(service, gen_request, prompts[0]);
     serve_job(

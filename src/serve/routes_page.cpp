@@ -1,16 +1,16 @@
-// The page at /: one file in the program, which loads nothing from elsewhere.
+// The web page at /: one HTML file embedded in the program, which loads nothing from other hosts.
 #include "serve/http.h"
 
 #include <openssl/evp.h>
 
 namespace penelope {
 
-// Made by the build from page.html.
+// Generated from page.html by the build.
 extern const char * const page_html;
 
 namespace {
 
-// 'sha256-...' of what stands between two tags of the page: the policy allows exactly this script and this style.
+// 'sha256-...' of the text between two tags: the content security policy allows only this script and style.
 std::string hash_source(const std::string & page, const std::string & open, const std::string & close) {
     const size_t  begin = page.find(open) + open.size();
     const size_t  end   = page.find(close, begin);

@@ -4,7 +4,7 @@ namespace penelope {
 
 namespace {
 
-// As it stands in an address: one that clients on this machine can ask.
+// The host part of a URL that works on this machine.
 std::string host_in_address(const std::string & host) {
     if (host.find(':') != std::string::npos) {
         return host == "::" ? "[::1]" : "[" + host + "]";
@@ -17,7 +17,7 @@ std::string host_in_address(const std::string & host) {
 Server::Server(std::shared_ptr<const Engine> engine, const ServerOptions & options)
     : worker_(std::move(engine), options.worker, metrics_), service_(worker_, metrics_, options.service),
       listener_(options.listen, metrics_) {
-    // The library's own limit looks at the length a body claims; the connection's at what really comes.
+    // cpp-httplib's limit checks Content-Length; the connection's checks the bytes received.
     listener_.set_payload_max_length(options.listen.limits.request_bytes);
     install_request_checks(listener_, service_);
     add_info_routes(listener_, service_);
@@ -60,7 +60,7 @@ bool Server::wait_idle(std::chrono::milliseconds time) {
 void Server::stop() {
     worker_.stop();
     if (thread_.joinable()) {
-        // What the worker gave up is still told to the clients.
+        // Clients of cancelled jobs still get their error response.
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
         while (service_.n_replying > 0 && std::chrono::steady_clock::now() < until) {
             std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -1,4 +1,4 @@
-// The whole service: worker, routes and listener, from start to end.
+// The HTTP server: worker pool, routes and listener.
 #pragma once
 
 #include "serve/http.h"
@@ -13,7 +13,7 @@ struct ServerOptions {
 
 class Server {
   public:
-    // Makes the caches and binds the address. Throws Error.
+    // Allocates the caches and binds the address. Throws Error.
     Server(std::shared_ptr<const Engine> engine, const ServerOptions & options);
     ~Server(); // stop()
 
@@ -22,8 +22,8 @@ class Server {
     const SessionOptions & session_options() const { return worker_.options(); }
 
     void start();
-    void close();                                   // takes no more requests; running answers go on
-    bool wait_idle(std::chrono::milliseconds time); // true: every answer has been given
+    void close();                                   // rejects new requests; running answers continue
+    bool wait_idle(std::chrono::milliseconds time); // true: every reply has been sent
     void stop();
 
   private:

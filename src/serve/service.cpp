@@ -13,7 +13,7 @@ Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOp
       start_time(int64_t(std::time(nullptr))) {
     const PromptFormat * prompt_format = engine().prompt_format();
     if (options.chat_template == "none") {
-        no_chat_reason = prompt_format ? "" : "messages: this server puts conversations through no chat template";
+        no_chat_reason = prompt_format ? "" : "messages: no chat template (started with --chat-template none)";
     } else if (options.chat_template != "auto") {
         ChatSettings settings;
         settings.thinking = options.thinking;
@@ -23,7 +23,7 @@ Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOp
             chat.emplace(engine().tokenizer(), options.thinking);
         } catch (const Error & error) {
             if (error.kind == ErrorKind::usage) {
-                throw; // it was asked to think, or not to, and cannot
+                throw; // the requested thinking mode is not supported
             }
             no_chat_reason = error.message();
         }

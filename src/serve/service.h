@@ -1,4 +1,4 @@
-// What the routes share: the worker, the defaults of requests, and the limits that are checked before work begins.
+// State shared by all routes: worker pool, request defaults, access settings.
 #pragma once
 
 #include "serve/api_keys.h"
@@ -10,35 +10,35 @@
 namespace penelope {
 
 struct ServiceOptions {
-    GenerateOptions          defaults;                 // of requests that do not say
-    std::string              chat_template   = "auto"; // of conversations: auto, none, a name or a file
+    GenerateOptions          defaults;                 // for fields that a request omits
+    std::string              chat_template   = "auto"; // auto, none, a name or a file
     Thinking                 thinking        = Thinking::automatic;
-    bool                     ignore_mismatch = false; // visible steps of a LoRA that was not found to write them
-    bool                     seed_given      = false; // else requests that sample draw a seed of their own
-    std::chrono::seconds     time{ 600 };             // an answer may take
+    bool                     ignore_mismatch = false; // allow cot with a LoRA not trained to write steps
+    bool                     seed_given      = false; // false: random seed per request
+    std::chrono::seconds     time{ 600 };             // limit per answer
     std::vector<std::string> api_keys;
-    std::vector<std::string> origins; // other web pages that may ask; "*": all
-    std::vector<std::string> hosts;   // names of this server, in addresses of requests; empty: any
+    std::vector<std::string> origins; // allowed CORS origins; "*": all
+    std::vector<std::string> hosts;   // allowed Host headers; empty: any
 };
 
 struct Service {
     Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOptions & the_options);
 
     const Engine & engine() const { return worker.engine(); }
-    bool           has_visible_steps() const; // of the sidecar's LoRA
+    bool           has_visible_steps() const; // the sidecar's LoRA writes a visible chain of thought
     std::string    chat_name() const;         // "model", the name of a template, "question" or "none"
-    // How conversations are written, for a request that says whether to think aloud and gives the template further variables (an
-    // object, null for none). Throws RequestError where the template cannot be told so.
+    // The chat template for a request with its own thinking mode and chat_template_kwargs (object or null). Throws
+    // RequestError when the template does not support them.
     ChatTemplate chat_for(std::optional<Thinking> thinking, const OrderedJson & variables) const;
 
     WorkerPool &                worker;
     Metrics &                   metrics;
     ServiceOptions              options;
     ApiKeys                     keys;
-    std::optional<ChatTemplate> chat; // none: with a sidecar every question stands alone, or the template is unknown
-    std::string                 no_chat_reason;  // why there is no template, when that is an error
+    std::optional<ChatTemplate> chat;            // none: the sidecar is single-turn, or there is no template
+    std::string                 no_chat_reason;  // error message when there is no template
     int64_t                     start_time;      // seconds since 1970
-    std::atomic<int>            n_replying{ 0 }; // replies on their way
+    std::atomic<int>            n_replying{ 0 }; // replies being sent
 };
 
 // Latent steps by reasoning effort: none, minimal, low, medium, high, xhigh, max.

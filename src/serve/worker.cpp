@@ -17,7 +17,7 @@ SessionOptions session_options(const WorkerOptions & options) {
 }
 
 RequestError too_late() {
-    return RequestError(504, "the answer took longer than the server allows", "", "timeout");
+    return RequestError(504, "timeout: the answer exceeded the time limit of the server (--timeout)", "", "timeout");
 }
 
 } // namespace
@@ -42,7 +42,7 @@ void Worker::check(const Job & job) const {
     check_request(engine_->method(job.generate.method), context_, { job.prompt }, job.generate.n_steps);
     check_sampling(job.generate.sampling);
     if (job.generate.grammar) {
-        engine_->tokenizer().trie(); // built here, by the thread of the connection: answers that run do not wait for it
+        engine_->tokenizer().trie(); // built on the connection thread, so that running answers do not wait
     }
 }
 
@@ -104,12 +104,11 @@ bool Worker::wait_idle(std::chrono::milliseconds time) {
 
 void Worker::stop() {
     {
-        const std::lock_guard<std::mutex> lock(
-            mutex_); // else the thread might look, and sleep after the call that wakes it
+        const std::lock_guard<std::mutex> lock(mutex_); // else the thread could miss the notification
         closed_  = true;
         stopped_ = true;
     }
-    session_.cancel(); // the graph that is running
+    session_.cancel(); // interrupts the running graph
     wake_.notify_one();
     if (thread_.joinable()) {
         thread_.join();
@@ -121,7 +120,7 @@ void Worker::steal_work() {
     }
 }
 
-// False when the worker is to end.
+// False on shutdown.
 bool Worker::wait_for_work() {
     steal_work();
     std::unique_lock<std::mutex> lock(mutex_);
@@ -144,7 +143,7 @@ void Worker::loop() {
             prefill_round();
             latent_round();
             decode_round();
-        } catch (const std::exception & error) { // outside the work for some answers: the device is gone
+        } catch (const std::exception & error) { // not caused by an answer: the device is lost
             fail_all(to_request_error(error));
         }
     }
@@ -160,7 +159,7 @@ void Worker::loop() {
     idle_.notify_all();
 }
 
-// Whether nobody waits for the answer any more, or its time is over; then it is dropped.
+// Drops the answer when it was cancelled or timed out; true if dropped.
 bool Worker::drop_if_cancelled(int stream) {
     const Job & job = *slot(stream).task.job;
     if (job.cancelled()) {
@@ -183,7 +182,8 @@ void Worker::drop_cancelled() {
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_.remove_if([&](const Task & task) {
-        // Each asked once: a job that expires between two looks would be dropped without a word to its client.
+        // Each condition is evaluated once: a job that expires between two checks would be dropped without an error to
+        // its client.
         const bool cancelled = task.job->cancelled(), expired = task.job->expired();
         if (!cancelled && !expired) {
             return false;
@@ -197,8 +197,8 @@ void Worker::drop_cancelled() {
     });
 }
 
-// Gives each waiting answer, in order, the free slot that holds most of its prompt; among equals the one with least to
-// lose.
+// Assigns each waiting answer, in order, the free slot with the longest cached prefix; among equals the slot with the
+// shortest cache.
 void Worker::admit() {
     while (true) {
         std::vector<int> idle;
@@ -265,15 +265,15 @@ void Worker::fail_all(const RequestError & error) {
 void Worker::fail(int stream, const RequestError & error) {
     slot(stream).cached.clear();
     try {
-        context_.cache().clear(stream); // what failed may have left rows that are no numbers, and masked rows are read
-    } catch (const Error &) {           // the device is gone, as every further request will say
+        context_.cache().clear(stream); // may contain NaN, which attention reads even where masked
+    } catch (const Error &) {           // the device is lost; later requests report it
     }
     const std::shared_ptr<Job> job = slot(stream).task.job;
     end(stream, FailedEvent{ error });
-    job->cancel(); // its other answers are of no use
+    job->cancel(); // cancels its other answers
 }
 
-// The slot first: who has the last event finds it free.
+// Frees the slot before sending the last event, so that a client that has its answer finds the slot free.
 void Worker::end(int stream, JobEvent last) {
     const std::shared_ptr<Job> job = slot(stream).task.job;
     release(stream);

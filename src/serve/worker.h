@@ -1,6 +1,7 @@
-// A thread that owns a context and computes. Answers take slots (streams of the cache). Each round admits waiting ones,
-// reads a piece of every prompt that came, takes one latent step for every question that is being thought about, and
-// writes one token for every answer. So answers of different lengths, methods and K join and leave as they come.
+// Continuous batching on one thread that owns a Context. Each answer occupies a slot (one sequence of the KV cache).
+// One round admits waiting answers, prefills a chunk of every unfinished prompt, runs one latent step for every
+// question that still needs one, and decodes one token for every answer. So answers of different length, method and K
+// can start and finish at any time.
 #pragma once
 
 #include "infer/generation_state.h"
@@ -15,20 +16,19 @@
 namespace penelope {
 
 struct WorkerOptions {
-    SessionOptions session; // n_streams: slots
-    // Without it an answer has the same bits whatever else runs. With it the rows of written answers, which were
-    // rounded as single rows are, are kept for prompts that go on from them, and rows are multiplied in whatever
-    // company they come.
+    SessionOptions session; // n_streams is the number of slots
+    // false: an answer has the same bits whatever else is in the batch. true: faster kernels that depend on the batch,
+    // and the KV cache of generated tokens is reused for follow-up prompts, although it was computed token by token.
     bool no_batch_invariance = false;
 };
 
 class Worker {
   public:
-    // Gives a worker with a free slot an answer that waits for another worker; false: none waits.
+    // Moves a waiting answer of another worker to `idle`, which has a free slot; false: none waits.
     using StealWork = std::function<bool(Worker & idle)>;
 
-    // n_computing: how many workers that share the threads are at work. steal_work is called by the worker's thread,
-    // which begins here.
+    // n_computing: number of busy workers that share the CPU threads. steal_work is called on the worker's thread,
+    // which the constructor starts.
     Worker(std::shared_ptr<const Engine> engine, const WorkerOptions & options, Metrics & metrics,
            std::atomic<int> & n_computing, StealWork steal_work);
     ~Worker(); // stop()
@@ -38,17 +38,17 @@ class Worker {
 
     // Throws Error(usage) when the prompt does not fit or K is out of range.
     void check(const Job & job) const;
-    // One of the answers of a job. Throws RequestError(503) when the worker is closing. The job was checked.
+    // Queues one answer of a checked job. Throws RequestError(503) when the worker is closing.
     void submit(std::shared_ptr<Job> job, int index);
-    // Answers that run or wait for a slot, and tokens of a prompt's beginning that a free slot holds.
+    // load(): answers running or waiting. cached_prefix(): number of leading prompt tokens that a free slot has cached.
     int load() const;
     int cached_prefix(const Tokens & prompt) const;
-    // Moves the answer that waits longest to the worker whose thread calls this; false: none waits.
+    // Moves the longest waiting answer to `other`, on whose thread this is called; false: none waits.
     bool hand_over_waiting(Worker & other);
 
-    void close();                                   // takes no more jobs
+    void close();                                   // rejects new jobs
     bool wait_idle(std::chrono::milliseconds time); // true: nothing runs or waits
-    void stop();                                    // fails what is left, ends the thread
+    void stop();                                    // fails the remaining jobs, ends the thread
 
   private:
     struct Task {
@@ -56,14 +56,14 @@ class Worker {
         int                  index = 0;
     };
     struct Slot {
-        Tokens                   cached; // tokens whose rows stand in the stream, from its start
+        Tokens                   cached; // tokens in the KV cache of this slot
         Task                     task;
-        int                      n_cached    = 0; // of the prompt, when the task came
-        int                      n_prefilled = 0; // rows of the prompt that stand by now
+        int                      n_cached    = 0; // prompt tokens that were cached when the task started
+        int                      n_prefilled = 0; // prompt tokens processed so far
         bool                     thinking    = false;
-        double                   prompt_ms   = 0; // before the first token ...
-        double                   latent_ms   = 0; // ... of which thinking took
-        std::vector<StateTensor> previous_states; // the states of the step before, for the trace
+        double                   prompt_ms   = 0; // time to first token
+        double                   latent_ms   = 0; // part of it spent in latent steps
+        std::vector<StateTensor> previous_states; // states of the previous step, for the trace
 
         std::unique_ptr<GenerationState>      generation; // null until the first token
         std::chrono::steady_clock::time_point decode_start;
@@ -95,7 +95,7 @@ class Worker {
     void end(int stream, JobEvent last);
     void release(int stream);
 
-    // Does work for these streams; an error of it fails them all. The time goes to each. False after an error.
+    // Runs work for these streams and adds its time to each. On an exception all of them fail and the result is false.
     bool attempt(const Streams & streams, double Slot::*time, const std::function<void()> & work);
 
     int            count_reusable(const Tokens & cached_prompt, const Tokens & prompt) const;
@@ -105,21 +105,21 @@ class Worker {
     std::vector<Prompt> prompts_of(const Streams & streams);
 
     std::shared_ptr<const Engine> engine_;
-    Session                       session_; // for its context
+    Session                       session_; // owns the context
     Context &                     context_;
     GenerationEnv                 env_;
     bool                          no_batch_invariance_;
-    bool                          prefills_one_by_one_; // prompts would round each other differently
+    bool                          prefills_one_by_one_; // batching prompts would change their rounding
     Metrics &                     metrics_;
     std::atomic<int> &            n_computing_;
     StealWork                     steal_work_;
     std::vector<Slot>             slots_;
 
-    mutable std::mutex      mutex_; // of what follows
+    mutable std::mutex      mutex_; // guards the members below
     std::condition_variable wake_, idle_;
     std::list<Task>         waiting_;
-    std::vector<Tokens>     cached_prompts_; // of each slot, empty while it is busy
-    int                     n_busy_ = 0;     // slots
+    std::vector<Tokens>     cached_prompts_; // per slot, empty while it is busy
+    int                     n_busy_ = 0;     // busy slots
     bool                    closed_ = false, stopped_ = false;
     std::thread             thread_;
 };

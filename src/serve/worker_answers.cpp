@@ -1,4 +1,4 @@
-// The latent steps of all questions, and the tokens of all answers, a round at a time.
+// Latent steps and decoding, one round at a time for all slots.
 #include "base/clock.h"
 #include "infer/trace.h"
 #include "method/decode.h"
@@ -18,7 +18,7 @@ Answer initial_answer(const Job & job) {
 
 } // namespace
 
-// Reports what a stream holds after the step it stands at, if somebody wants to see it.
+// Reports the latent state after the current step if the job asked for a trace.
 void Worker::report_trace(int stream, LatentSteps & steps) {
     Slot & s = slot(stream);
     if (!s.task.job->traces || s.task.index > 0) {
@@ -32,7 +32,7 @@ void Worker::report_trace(int stream, LatentSteps & steps) {
     });
 }
 
-// One step for every question that needs another, whatever step it stands at; the final pass for those that do not.
+// One latent step for every question that needs another, whatever its step; the final pass for the others.
 void Worker::latent_round() {
     std::map<LatentSteps *, std::pair<Streams, Streams>> by_method; // to advance, to finish
     for (int i = 0; i < int(slots_.size()); i++) {
@@ -78,7 +78,7 @@ void Worker::begin_answers(const Streams & streams, const Prefill & prefilled) {
         initial.timings.load_ms    = engine_->load_ms();
         initial.timings.prompt_ms  = s.prompt_ms + s.latent_ms;
         GenerateOptions generate   = job.generate;
-        generate.sampling.seed += uint64_t(s.task.index); // each answer of a job draws for itself
+        generate.sampling.seed += uint64_t(s.task.index); // different samples for the answers of one job
         const bool begun = attempt({ streams[i] }, &Slot::prompt_ms, [&] {
             s.generation = std::make_unique<GenerationState>(env_, generate, prefilled.n_past[i], std::move(initial));
         });
@@ -126,7 +126,7 @@ void Worker::decode_round() {
 }
 
 void Worker::accept_logits(int stream, const std::vector<float> & logits) {
-    if (drop_if_cancelled(stream)) { // by now: following a grammar takes its time, and each answer of a job has one
+    if (drop_if_cancelled(stream)) { // checked again: applying a grammar takes time
         return;
     }
     Slot & s = slot(stream);
@@ -139,7 +139,7 @@ void Worker::accept_logits(int stream, const std::vector<float> & logits) {
         metrics_.predicted_tokens++;
         s.task.job->report(std::move(event));
     } catch (const std::exception & error) {
-        // These logits were not finite, or the grammar took too much; the others are not concerned.
+        // Non-finite logits, or the grammar exceeded its limits: only this answer fails.
         return fail(stream, to_request_error(error));
     }
     if (s.generation->done()) {
@@ -154,7 +154,7 @@ void Worker::finish(int stream) {
     const size_t                                    n      = answer.tokens.size();
     set_decode_time(answer, taken.count());
     if (no_batch_invariance_ && engine_->method(answer.method).n_extra_rows(answer.n_steps) == 0 && n > 0) {
-        // The last token was drawn but never computed.
+        // The last token was sampled but not evaluated, so it is not in the KV cache.
         s.cached.insert(s.cached.end(), answer.tokens.begin(), answer.tokens.end() - 1);
         context_.cache().save_checkpoint(stream, int(s.cached.size()), StateSlot::current);
     }

@@ -25,7 +25,7 @@ WorkerPool::WorkerPool(std::shared_ptr<const Engine> engine, const PoolOptions &
     const SessionOptions & all = options.worker.session;
     const int              n   = worker_count(*engine, all);
     try {
-        const std::lock_guard<std::mutex> lock(mutex_); // a worker looks for work at others as soon as it is there
+        const std::lock_guard<std::mutex> lock(mutex_); // workers steal as soon as they exist
         for (int i = 0; i < n; i++) {
             WorkerOptions part     = options.worker;
             part.session.n_streams = all.n_streams / n + (i < all.n_streams % n);
@@ -52,7 +52,8 @@ int WorkerPool::load() const {
     return n;
 }
 
-// From the worker with most to do. An answer goes to a busy worker only when all are; who gets free first takes it.
+// Steals from the worker with the highest load. Answers queue at a worker only when all are busy; the first that is
+// free takes one.
 bool WorkerPool::steal_work(Worker & idle) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto busiest = std::max_element(workers_.begin(), workers_.end(), [](const auto & a, const auto & b) {
@@ -62,7 +63,7 @@ bool WorkerPool::steal_work(Worker & idle) {
            (*busiest)->hand_over_waiting(idle);
 }
 
-// One with a free slot, among them one that holds most of a prompt, else the one with least to do.
+// Prefers a worker with a free slot and the longest cached prefix, else the lowest load.
 Worker & WorkerPool::pick_worker(const Job & job) {
     const int  n_prompt = int(job.prompt.size());
     const auto worth    = [&](const Worker & worker) {
@@ -80,8 +81,8 @@ void WorkerPool::submit(const std::shared_ptr<Job> & job) {
     const int                         n_there = load();
     if (n_there + job->n_answers > options_.n_streams + n_queue_) {
         throw RequestError(503,
-                           "the queue is full: " + std::to_string(std::max(0, n_there - options_.n_streams)) +
-                               " answers are waiting",
+                           "the queue is full: " + std::to_string(std::max(0, n_there - options_.n_streams)) + " of " +
+                               std::to_string(n_queue_) + " answers are waiting (--queue)",
                            "", "queue_full");
     }
     for (int i = 0; i < job->n_answers; i++) {
@@ -90,7 +91,7 @@ void WorkerPool::submit(const std::shared_ptr<Job> & job) {
 }
 
 void WorkerPool::close() {
-    const std::lock_guard<std::mutex> lock(mutex_); // a job is taken by all or by none
+    const std::lock_guard<std::mutex> lock(mutex_); // a job is accepted whole or not at all
     for (const auto & worker : workers_) {
         worker->close();
     }
@@ -100,7 +101,7 @@ bool WorkerPool::wait_idle(std::chrono::milliseconds time) {
     if (!std::all_of(workers_.begin(), workers_.end(), [&](const auto & worker) { return worker->wait_idle(time); })) {
         return false;
     }
-    const std::lock_guard<std::mutex> lock(mutex_); // one that was idle may have taken work from the next
+    const std::lock_guard<std::mutex> lock(mutex_); // a worker may have stolen from one checked before
     return load() == 0;
 }
 

@@ -1,4 +1,4 @@
-// The reading of prompts: long ones in chunks, short ones together.
+// Prefill: long prompts in chunks, short ones batched.
 #include "method/decode.h"
 #include "serve/worker.h"
 
@@ -10,14 +10,14 @@ std::vector<Prompt> Worker::prompts_of(const Streams & streams) {
     std::vector<Prompt> prompts;
     for (int stream : streams) {
         prompts.push_back(prompt_of(stream));
-        slot(stream).cached.clear(); // until the rows stand
+        slot(stream).cached.clear(); // set when prefill is complete
     }
     return prompts;
 }
 
-// One piece of work for every slot whose prompt is not read: a chunk of a long one, or its end.
+// One chunk for every slot with an unfinished prompt.
 void Worker::prefill_round() {
-    // Prompts of one method go together, but those that have a single row: alone it would meet other kernels.
+    // Prompts of one method are batched, except those with a single row left: one row alone uses other kernels.
     std::map<std::pair<std::string, bool>, Streams> ready;
     for (int i = 0; i < int(slots_.size()); i++) {
         const Slot & s = slot(i);
@@ -36,7 +36,7 @@ void Worker::prefill_round() {
     }
 }
 
-// More rows than these at once are not computed faster, and the first answers would wait for the last prompts.
+// Larger batches are not faster and delay the first token of every prompt in them.
 void Worker::prefill_batch(const Streams & streams) {
     constexpr int kEnoughRows = 128;
     Streams       group;
@@ -52,8 +52,8 @@ void Worker::prefill_batch(const Streams & streams) {
     }
 }
 
-// Where the next piece of a prompt ends: at the end of a chunk, and where the next prompt of the conversation will
-// differ, because a recurrent state is kept there.
+// End of the next chunk: at the chunk size, and at the end of the stable prefix, where a recurrent state is saved for
+// the next turn of the conversation.
 int Worker::next_chunk_end(int stream) {
     const int n_stable_prefix = slot(stream).task.job->generate.n_stable_prefix;
     const int end             = chunk_end(context_, prompt_of(stream));
