@@ -10,17 +10,17 @@ namespace penelope {
 
 namespace {
 
-constexpr Symbol kEnd          = std::numeric_limits<Symbol>::max(); // of an alternative
-constexpr size_t kMaxStacks    = 20000;                              // of one state
-constexpr size_t kMaxWork      = 100000000;                          // stacks looked at in all, less than a second ...
-constexpr size_t kMaxTableSize = 16000000; // ... and numbers in the tables of all states, some tens of MB
-constexpr size_t kOpenSteps    = 16;       // opening a rule takes as long as looking at so many stacks
-constexpr size_t kFrameNumbers = 16;       // a frame and its entry in the hash table
-constexpr size_t kStateNumbers = 64;       // a state without its stacks and transitions: vectors, entry in the map
+constexpr Symbol kEnd          = std::numeric_limits<Symbol>::max(); // end of an alternative
+constexpr size_t kMaxStacks    = 20000;                              // per state
+constexpr size_t kMaxWork      = 100000000;                          // stacks visited in total, less than a second
+constexpr size_t kMaxTableSize = 16000000; // numbers in the tables of all states, some tens of MB
+constexpr size_t kOpenSteps    = 16;       // cost of expanding a rule, in visited stacks
+constexpr size_t kFrameNumbers = 16;       // cost of a frame and its hash table entry
+constexpr size_t kStateNumbers = 64;       // cost of a state without stacks and transitions
 
 [[noreturn]] void fail_ambiguous() {
-    throw Error(ErrorKind::unsupported, "grammar: one text can be read in too many ways",
-                "make its alternatives differ earlier");
+    throw Error(ErrorKind::unsupported, "grammar is too ambiguous",
+                "let its alternatives differ in an earlier character");
 }
 
 } // namespace
@@ -34,7 +34,7 @@ Automaton::Automaton(std::shared_ptr<const Grammar> grammar) : grammar_(std::mov
             code_.push_back(kEnd);
         }
     }
-    std::map<std::vector<bool>, uint8_t> groups; // by the sets a byte is in
+    std::map<std::vector<bool>, uint8_t> groups; // by the sets that contain the byte
     for (size_t byte = 0; byte < 256; byte++) {
         std::vector<bool> in;
         for (const ByteSet & set : grammar_->sets) {
@@ -81,7 +81,7 @@ int Automaton::frame(int place, int below) {
     return found->second;
 }
 
-// Opens rules until every stack stands at a set of bytes.
+// Expands rules until every stack is at a byte set.
 int Automaton::state_of(std::vector<Frame> open) {
     State         state;
     std::set<int> seen;
@@ -109,7 +109,7 @@ int Automaton::state_of(std::vector<Frame> open) {
             state.stacks.push_back(id);
             continue;
         }
-        // After the last symbol of an alternative there is nothing to come back for.
+        // Tail call: after the last symbol of an alternative there is nothing to return to.
         const int after = code_[size_t(top.place) + 1] == kEnd ? top.below : frame(top.place + 1, top.below);
         for (const int place : alternatives_[size_t(symbol)]) {
             open.push_back({ place, after });
@@ -141,7 +141,7 @@ int Automaton::transition(int state, size_t group) {
 }
 
 int Automaton::add_transition(int state, size_t group) {
-    const int to                       = transition(state, group); // may add states
+    const int to                       = transition(state, group); // may add states and move states_
     states_[size_t(state)].next[group] = to;
     return to;
 }

@@ -1,6 +1,6 @@
-// Follows a grammar byte by byte: a pushdown automaton whose states are sets of stacks, made when a text first comes to
-// them and kept. Not for several threads. Every call throws Error(unsupported) when the grammar takes more work or room
-// than one may.
+// Matches a text against a grammar byte by byte. A pushdown automaton, made deterministic on demand: a state is a set
+// of stacks, built when a text first reaches it and then cached. Not thread-safe. Every call throws Error(unsupported)
+// when the grammar exceeds the limits on work or memory.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -13,12 +13,12 @@ namespace penelope {
 
 class Automaton {
   public:
-    static constexpr int dead = -1; // the state of a text the grammar does not know
+    static constexpr int dead = -1; // no text of the grammar has this prefix
 
     explicit Automaton(std::shared_ptr<const Grammar> grammar);
 
     int start() const { return start_; }
-    int next(int state, unsigned char byte) { // dead stays dead
+    int next(int state, unsigned char byte) { // dead -> dead
         if (state == dead) {
             return dead;
         }
@@ -31,23 +31,23 @@ class Automaton {
     bool accepts(int state) const { return state != dead && states_[size_t(state)].accepts; } // the text may end here
     bool can_continue(int state) const { return state != dead && !states_[size_t(state)].stacks.empty(); }
 
-    double used() const; // of the work and memory it may take, from 0 to 1
-    // Counts memory that a user of the automaton holds for its states, in the automaton's own limit.
+    double used() const; // fraction of the work and memory limits, 0 to 1
+    // Counts memory that the caller holds per state towards the limit.
     void count_memory(size_t n_bytes) { charge_memory((n_bytes + sizeof(int) - 1) / sizeof(int)); }
 
   private:
     static constexpr int none    = -1; // the empty stack
-    static constexpr int unknown = -2; // a transition nobody has taken
+    static constexpr int unknown = -2; // transition not computed yet
 
-    // What is to be done: go on at a place in code_, then with the stack below.
+    // Stack frame: continue at a position in code_, then return to the frame below.
     struct Frame {
         int place;
         int below;
     };
     struct State {
-        std::vector<int> stacks; // frames at a set of bytes, ascending
+        std::vector<int> stacks; // top frames, each at a byte set, ascending
         bool             accepts = false;
-        std::vector<int> next; // by group of bytes
+        std::vector<int> next; // by byte class
     };
 
     void charge_work(size_t n_steps);
@@ -58,10 +58,10 @@ class Automaton {
     int  add_transition(int state, size_t group);
 
     std::shared_ptr<const Grammar> grammar_;
-    std::vector<Symbol>            code_;         // all alternatives one after the other, each with an end
-    std::vector<std::vector<int>>  alternatives_; // places in code_, by rule
-    std::array<uint8_t, 256>       group_of_{};   // bytes the grammar never tells apart
-    std::vector<unsigned char>     byte_of_;      // one of each group
+    std::vector<Symbol>            code_;         // all alternatives, each followed by kEnd
+    std::vector<std::vector<int>>  alternatives_; // positions in code_, by rule
+    std::array<uint8_t, 256>       group_of_{};   // byte classes: bytes that no rule distinguishes
+    std::vector<unsigned char>     byte_of_;      // a representative of each class
 
     std::vector<Frame>                               frames_;
     std::unordered_map<uint64_t, int>                frame_ids_;

@@ -22,7 +22,7 @@ size_t read_number(CharacterReader & in) {
     for (; !in.at_end() && in.peek() >= '0' && in.peek() <= '9'; in.skip(), n_digits++) {
         value = value * 10 + size_t(in.peek() - '0');
         if (value > kMaxRepeat) {
-            in.fail("more than " + std::to_string(kMaxRepeat) + " times");
+            in.fail("repeat count above " + std::to_string(kMaxRepeat));
         }
     }
     if (n_digits == 0) {
@@ -39,7 +39,7 @@ CharacterReader::CharacterReader(std::string_view text, std::string what)
 void CharacterReader::fail(const std::string & why) const {
     const std::string_view before(text_.data(), at_);
     const size_t           line  = size_t(std::count(before.begin(), before.end(), '\n')) + 1;
-    const size_t           start = before.rfind('\n') + 1; // 0 on the first line: npos + 1
+    const size_t           start = before.rfind('\n') + 1; // first line: npos + 1 = 0
     throw Error(ErrorKind::format,
                 what_ + ", line " + std::to_string(line) + ", column " + std::to_string(at_ - start + 1) + ": " + why);
 }
@@ -54,7 +54,7 @@ bool CharacterReader::take(std::string_view word) {
 
 uint32_t CharacterReader::character() {
     if (at_end()) {
-        fail("it ends in the middle");
+        fail("unexpected end");
     }
     const size_t   n     = next_utf8_unit(text_, at_).size;
     const uint32_t value = code_point(std::string_view(text_).substr(at_, n));
@@ -77,7 +77,7 @@ uint32_t CharacterReader::hexadecimal(int n_digits) {
         skip();
     }
     if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) {
-        fail("not a character of Unicode");
+        fail("not a Unicode character");
     }
     return value;
 }
@@ -132,7 +132,7 @@ CodeRanges read_class(CharacterReader & in, std::string_view also_escape) {
         const uint32_t first = in.escaped(also_escape);
         uint32_t       last  = first;
         if (in.take("-")) {
-            if (in.take("]")) { // a dash at the end is itself
+            if (in.take("]")) { // a trailing dash is a literal
                 ranges.emplace_back(first, first);
                 ranges.emplace_back('-', '-');
                 break;
@@ -140,13 +140,13 @@ CodeRanges read_class(CharacterReader & in, std::string_view also_escape) {
             last = in.escaped(also_escape);
         }
         if (last < first) {
-            in.fail("the range ends before it begins");
+            in.fail("invalid range: its end is before its start");
         }
         ranges.emplace_back(first, last);
     }
     ranges = others ? complement(ranges) : ranges;
     if (ranges.empty()) {
-        in.fail("no character is in this class");
+        in.fail("empty character class");
     }
     return ranges;
 }
@@ -176,7 +176,7 @@ std::optional<Count> read_count(CharacterReader & in) {
         in.fail("expected }");
     }
     if (most && *most < least) {
-        in.fail("at most fewer than at least");
+        in.fail("invalid count: maximum below minimum");
     }
     return Count{ least, most };
 }

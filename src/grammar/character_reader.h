@@ -1,5 +1,5 @@
-// What the languages of patterns share: a text read character by character with its place for messages, escapes,
-// classes such as [a-z_] and counts such as {2,5}.
+// Reads pattern languages (GBNF, regular expressions) character by character: position for messages, escapes, classes
+// such as [a-z_] and counts such as {2,5}.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -8,17 +8,16 @@ namespace penelope {
 
 class CharacterReader {
   public:
-    // what: begins the messages. The text is taken as UTF-8, broken parts as U+FFFD.
+    // what: prefix of messages. Invalid UTF-8 is read as U+FFFD.
     CharacterReader(std::string_view text, std::string what);
 
     bool at_end() const { return at_ == text_.size(); }
     char peek() const { return text_[at_]; } // not at the end
     void skip() { at_++; }
-    bool take(std::string_view word); // false and nothing read when it is not there
+    bool take(std::string_view word); // false, reading nothing, if the text does not continue with it
 
-    uint32_t character(); // the next one; fails at the end
-    uint32_t
-    escaped(std::string_view also_escape); // the same with \n, \x41, \u00e9, \U0001f600 and \c for each c given
+    uint32_t character();                           // fails at the end
+    uint32_t escaped(std::string_view also_escape); // also \n, \x41, \u00e9, \U0001f600, and \c for each c given
 
     [[noreturn]] void fail(const std::string & why) const; // Error(format) with line and column
 
@@ -29,17 +28,17 @@ class CharacterReader {
     size_t      at_ = 0;
 };
 
-// \d \w \s and their opposites; nothing read when it is none of them.
+// \d \w \s \D \W \S; reads nothing otherwise.
 std::optional<CodeRanges> read_class_escape(CharacterReader & in);
 
-// What follows "[", with the closing bracket; "^" at its head takes the others.
+// The rest of a class after "[", including "]". A leading "^" negates it.
 CodeRanges read_class(CharacterReader & in, std::string_view also_escape);
 
 struct Count {
     size_t                least;
     std::optional<size_t> most;
 };
-// * + ? {2} {2,} {2,5}; nothing read when none is there.
+// * + ? {2} {2,} {2,5}; reads nothing otherwise.
 std::optional<Count> read_count(CharacterReader & in);
 
 } // namespace penelope

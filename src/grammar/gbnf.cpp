@@ -22,12 +22,12 @@ class Gbnf {
             Entry &           entry = entry_of(name);
             const Symbol      rule  = entry.rule;
             if (entry.defined) {
-                in_.fail("rule " + in_quotes(name) + " is there twice");
+                in_.fail("duplicate rule " + in_quotes(name));
             }
             entry.defined = true;
             skip_space(false);
             if (!in_.take("::=")) {
-                in_.fail("expected ::= after the name of a rule");
+                in_.fail("expected ::= after the rule name");
             }
             skip_space(true);
             builder_.add(rule, { alternatives(0) });
@@ -37,11 +37,12 @@ class Gbnf {
         }
         for (const auto & [name, entry] : rules_) {
             if (!entry.defined) {
-                throw Error(ErrorKind::format, "grammar: rule " + in_quotes(name) + " is used and not defined");
+                throw Error(ErrorKind::format, "grammar: undefined rule " + in_quotes(name));
             }
         }
         if (rules_.find("root") == rules_.end()) {
-            throw Error(ErrorKind::format, "grammar: there is no rule root", "root ::= ... is the whole text");
+            throw Error(ErrorKind::format, "grammar: missing rule root",
+                        "add root ::= ..., which matches the whole text");
         }
         return builder_.finish(rules_["root"].rule);
     }
@@ -49,14 +50,14 @@ class Gbnf {
   private:
     struct Entry {
         Symbol rule    = 0;
-        bool   defined = false; // until then it was only used
+        bool   defined = false; // false: only referenced so far
     };
 
     static bool is_name(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
     }
 
-    // White space and comments; line ends only where a rule does not end with them.
+    // Skips white space and comments; line ends only where they do not end a rule.
     void skip_space(bool lines) {
         ended_line_ = false;
         while (!in_.at_end()) {
@@ -80,7 +81,7 @@ class Gbnf {
             in_.skip();
         }
         if (name.empty()) {
-            in_.fail("expected the name of a rule");
+            in_.fail("expected a rule name");
         }
         return name;
     }
@@ -93,10 +94,10 @@ class Gbnf {
         return place->second;
     }
 
-    // depth: of parentheses. Line ends inside of them are white space.
+    // depth: nesting of parentheses. Line ends inside parentheses are white space.
     Symbol alternatives(int depth) {
         if (depth > kMaxNesting) {
-            in_.fail("parentheses inside each other too deeply");
+            in_.fail("parentheses nested too deep");
         }
         const Symbol rule = builder_.rule();
         do {
@@ -112,7 +113,7 @@ class Gbnf {
             const size_t begin = out.size();
             skip_space(depth > 0);
             if (depth == 0 && (in_.at_end() || in_.peek() == '\n' || in_.peek() == '\r')) {
-                // The rule ends here unless the next line goes on with an alternative.
+                // The rule ends here unless the next line starts with |.
                 skip_space(true);
                 ended_line_ = in_.at_end() || in_.peek() != '|';
                 return out;
@@ -127,7 +128,7 @@ class Gbnf {
                 }
                 const Sequence literal = builder_.literal(text);
                 out.insert(out.end(), literal.begin(), literal.end());
-                if (literal.size() > 1 && has_count()) { // a count is for the whole literal
+                if (literal.size() > 1 && has_count()) { // the count applies to the whole literal
                     out.resize(begin);
                     out.push_back(builder_.any_of({ literal }));
                 }
@@ -161,7 +162,7 @@ class Gbnf {
     CharacterReader              in_;
     GrammarBuilder               builder_;
     std::map<std::string, Entry> rules_;
-    bool                         ended_line_ = false; // what was read last is the end of a rule's line
+    bool                         ended_line_ = false; // the last skipped line end may end the rule
 };
 
 } // namespace

@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t   kMaxSymbols    = 200000; // counts such as {0,1000} unfold
+constexpr size_t   kMaxSymbols    = 200000; // counts such as {0,1000} are expanded
 constexpr uint32_t kLastCodePoint = 0x10FFFF;
 
 ByteSet byte_range(unsigned char first, unsigned char last) {
@@ -20,7 +20,7 @@ ByteSet byte_range(unsigned char first, unsigned char last) {
     return set;
 }
 
-using Edges = std::vector<std::vector<Symbol>>; // between rules
+using Edges = std::vector<std::vector<Symbol>>; // rule -> rules
 
 Edges rules_used(const Grammar & grammar) {
     Edges uses(grammar.rules.size());
@@ -33,8 +33,8 @@ Edges rules_used(const Grammar & grammar) {
     return uses;
 }
 
-// Which rules are such that `property` of one of their alternatives holds, where a rule counts once it is known to. A
-// rule is looked at again only when one it uses came to count.
+// The least fixed point of `property`: a rule holds if property(alternative, holds) is true for one of its
+// alternatives. A rule is checked again only when a rule it uses changes.
 template <typename Property> std::vector<bool> fixed_point(const Grammar & grammar, const Property & property) {
     Edges               users(grammar.rules.size());
     const Edges         uses = rules_used(grammar);
@@ -59,7 +59,7 @@ template <typename Property> std::vector<bool> fixed_point(const Grammar & gramm
     return holds;
 }
 
-// Rules that can end: some alternative has only symbols that can.
+// Rules that terminate: some alternative has only symbols that terminate.
 std::vector<bool> ending_rules(const Grammar & grammar) {
     return fixed_point(grammar, [](const Sequence & alternative, const std::vector<bool> & ends) {
         return std::all_of(alternative.begin(), alternative.end(), [&](Symbol s) { return s < 0 || ends[size_t(s)]; });
@@ -90,12 +90,12 @@ std::vector<bool> reached_from(const Edges & edges, Symbol start) {
     return seen;
 }
 
-// A rule that comes back to itself before any byte would wait for itself forever, unless it does so as the last thing
-// it does: then nothing piles up, and the automaton sees that it has been there.
+// Left recursion that is not a tail call would push frames forever. With a tail call (a ::= a | "x") the stack does not
+// grow and the automaton finds the state already visited.
 void check_left_recursion(const Grammar & grammar) {
     const std::vector<bool>                empty = empty_rules(grammar);
-    Edges                                  starts(grammar.rules.size()); // rules a rule may start with
-    std::vector<std::pair<size_t, Symbol>> piling;                       // ... and has more to do after
+    Edges                                  starts(grammar.rules.size()); // rules that a rule may start with
+    std::vector<std::pair<size_t, Symbol>> piling;                       // those followed by further symbols
     for (size_t i = 0; i < grammar.rules.size(); i++) {
         for (const Sequence & alternative : grammar.rules[i]) {
             for (size_t j = 0; j < alternative.size() && alternative[j] >= 0; j++) {
@@ -109,15 +109,15 @@ void check_left_recursion(const Grammar & grammar) {
             }
         }
     }
-    std::map<Symbol, std::vector<size_t>> users; // by the rule they pile up on, so that its reach is found once
+    std::map<Symbol, std::vector<size_t>> users; // grouped by start, so that each is searched once
     for (const auto & [user, start] : piling) {
         users[start].push_back(user);
     }
     for (const auto & [start, from] : users) {
         const std::vector<bool> reached = reached_from(starts, start);
         if (std::any_of(from.begin(), from.end(), [&](size_t user) { return reached[user]; })) {
-            throw Error(ErrorKind::unsupported, "grammar: a rule begins with itself",
-                        "let it begin with something else: not a ::= a \"x\" | \"y\" but a ::= \"y\" \"x\"*");
+            throw Error(ErrorKind::unsupported, "grammar: left recursion is not supported",
+                        "write it with repetition: not a ::= a \"x\" | \"y\" but a ::= \"y\" \"x\"*");
         }
     }
 }
@@ -127,7 +127,7 @@ void check_left_recursion(const Grammar & grammar) {
 CodeRanges complement(CodeRanges ranges) {
     std::sort(ranges.begin(), ranges.end());
     CodeRanges others;
-    uint32_t   next = 0; // the first code point not looked at
+    uint32_t   next = 0; // first code point not covered yet
     for (const auto & [first, last] : ranges) {
         if (first > next) {
             others.emplace_back(next, first - 1);
@@ -143,8 +143,8 @@ CodeRanges complement(CodeRanges ranges) {
 void GrammarBuilder::count(size_t n_symbols) {
     n_symbols_ += n_symbols;
     if (n_symbols_ > kMaxSymbols) {
-        throw Error(ErrorKind::unsupported, "grammar: it is too large",
-                    "counts such as {0,1000} unfold; use smaller ones or none");
+        throw Error(ErrorKind::unsupported, "grammar too large: more than " + std::to_string(kMaxSymbols) + " symbols",
+                    "counts such as {0,1000} are expanded; use smaller ones or none");
     }
 }
 
@@ -186,7 +186,7 @@ Symbol GrammarBuilder::any_of(const std::vector<Sequence> & alternatives) {
 }
 
 Symbol GrammarBuilder::repeat(Symbol what, size_t least, std::optional<size_t> most) {
-    // From the end: nothing or one more and what follows it. Without an end the last one is followed by itself.
+    // Built from the end: empty, or one more followed by the rest. Without a maximum the last rule refers to itself.
     Symbol tail = rule();
     add(tail, {});
     if (!most) {
@@ -240,7 +240,7 @@ std::vector<Sequence> GrammarBuilder::between(std::string_view lo, std::string_v
 }
 
 Symbol GrammarBuilder::character(const CodeRanges & ranges) {
-    // Where the length of UTF-8 changes, and around the surrogates.
+    // Split where the UTF-8 length changes and around the surrogates.
     static constexpr std::pair<uint32_t, uint32_t> pieces[] = {
         { 0, 0x7F }, { 0x80, 0x7FF }, { 0x800, 0xD7FF }, { 0xE000, 0xFFFF }, { 0x10000, kLastCodePoint },
     };
@@ -274,8 +274,8 @@ Grammar GrammarBuilder::finish(Symbol root) {
     const std::vector<bool> ends = ending_rules(grammar_), used = reached_from(rules_used(grammar_), root);
     for (size_t i = 0; i < ends.size(); i++) {
         if (used[i] && !ends[i]) {
-            throw Error(ErrorKind::unsupported, "grammar: a rule can never end",
-                        "give it an alternative that does not need the rule itself");
+            throw Error(ErrorKind::unsupported, "grammar: a rule never terminates",
+                        "add an alternative that does not use the rule itself");
         }
     }
     check_left_recursion(grammar_);

@@ -17,7 +17,7 @@ namespace {
 constexpr int    kMaxNesting     = 100;
 constexpr size_t kMaxSchemaBytes = 65536;
 
-// Regular expressions of formats, within the days every month has.
+// Regular expressions for `format`. Days stop at 28, which every month has.
 constexpr std::pair<const char *, const char *> kFormats[] = {
     { "date", "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\\d|2[0-8])$" },
     { "time", "^([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,6})?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$" },
@@ -55,7 +55,7 @@ class Schema {
     const OrderedJson &           root_;
     GrammarBuilder                builder_;
     JsonText                      json_{ builder_ };
-    std::map<std::string, Symbol> refs_; // by pointer; a schema may refer to itself
+    std::map<std::string, Symbol> refs_; // by JSON pointer; references may be recursive
     int                           depth_ = 0;
 };
 
@@ -65,13 +65,13 @@ Symbol Schema::referred(const std::string & pointer) {
         return found->second;
     }
     if (pointer.empty() || pointer[0] != '#') {
-        reject_schema("$ref", in_quotes(pointer) + " is not within the schema", "put it into $defs");
+        reject_schema("$ref", in_quotes(pointer) + " is outside the schema", "move it into $defs");
     }
     const OrderedJson * target = nullptr;
     try {
         target = &root_.at(OrderedJson::json_pointer(pointer.substr(1)));
     } catch (const std::exception &) {
-        reject_schema("$ref", "there is no " + in_quotes(pointer));
+        reject_schema("$ref", "not found: " + in_quotes(pointer));
     }
     const Symbol rule = refs_[pointer] = builder_.rule();
     builder_.add(rule, { schema(*target, pointer) });
@@ -83,25 +83,25 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
         return json_.value();
     }
     if (!s.is_object()) {
-        reject_schema(where, s.is_boolean() ? "nothing is allowed here" : "a schema is an object");
+        reject_schema(where, s.is_boolean() ? "schema allows no value" : "expected an object");
     }
     if (++depth_ > kMaxNesting) {
-        reject_schema(where, "schemas inside each other too deeply");
+        reject_schema(where, "schema nested too deep");
     }
     check_schema_keywords(s, where);
-    // Each of these says everything; what stands beside it would have to hold as well.
+    // These keywords cannot be combined with others, since both would have to hold.
     Symbol     out   = 0;
     const auto alone = [&](const std::string & name, const std::string & allowed = "") {
         for (const SchemaKeyword & keyword : schema_keywords()) {
             if (keyword.name != name && keyword.name != allowed && s.contains(keyword.name)) {
-                reject_schema(where, name + " beside " + keyword.name + " is not supported");
+                reject_schema(where, name + " together with " + keyword.name + " is not supported");
             }
         }
     };
     if (s.contains("$ref")) {
         alone("$ref");
         if (!s["$ref"].is_string()) {
-            reject_schema(where, "$ref is no string");
+            reject_schema(where, "$ref: expected a string");
         }
         out = referred(s["$ref"].get<std::string>());
     } else if (s.contains("enum") || s.contains("const")) {
@@ -116,14 +116,14 @@ Symbol Schema::schema(const OrderedJson & s, const std::string & where) {
                 return root_.at(OrderedJson::json_pointer(pointer.substr(1)));
             };
             if (!branches_are_disjoint(s[name], resolve)) {
-                reject_schema(where, "oneOf: an answer could fit two of its branches",
-                              "use anyOf, or let them differ in a constant");
+                reject_schema(where, "oneOf branches overlap",
+                              "use anyOf, or give the branches different types or constants");
             }
         }
     } else if (s.contains("allOf")) {
         alone("allOf");
         if (!s["allOf"].is_array() || s["allOf"].size() != 1) {
-            reject_schema(where, "allOf of several is not supported", "write it as one schema");
+            reject_schema(where, "allOf with several schemas is not supported", "merge them into one schema");
         }
         out = schema(s["allOf"][0], where + "/allOf/0");
     } else {
@@ -163,7 +163,7 @@ Symbol Schema::values(const OrderedJson & s, const std::string & where) {
         }
     }
     if (all.empty()) {
-        reject_schema(where, "no value is allowed here");
+        reject_schema(where, "schema allows no value");
     }
     return builder_.any_of(all);
 }
@@ -193,7 +193,7 @@ std::optional<size_t> Schema::size_in(const OrderedJson & s, const char * name, 
         return std::nullopt;
     }
     if (!s[name].is_number_unsigned()) {
-        reject_schema(where, std::string(name) + ": expected a whole number of 0 or more");
+        reject_schema(where, std::string(name) + ": expected an integer >= 0");
     }
     return s[name].get<size_t>();
 }
@@ -204,7 +204,7 @@ std::optional<int64_t> Schema::bound_in(const OrderedJson & s, const char * name
     }
     const double value = s[name].is_number() ? s[name].get<double>() : NAN;
     if (!(std::fabs(value) < 9e15) || value != std::floor(value)) {
-        reject_schema(where, std::string(name) + ": expected a whole number");
+        reject_schema(where, std::string(name) + ": expected an integer");
     }
     return int64_t(value);
 }
@@ -218,7 +218,7 @@ Symbol Schema::integer(const OrderedJson & s, const std::string & where) {
         most = std::min(most.value_or(*below - 1), *below - 1);
     }
     if (least && most && *least > *most) {
-        reject_schema(where, "no integer is between the bounds");
+        reject_schema(where, "no integer between minimum and maximum");
     }
     return json_.integer(least, most);
 }
@@ -227,8 +227,8 @@ Symbol Schema::number(const OrderedJson & s, const std::string & where) {
     const bool from_0 = s.contains("minimum") && s["minimum"] == 0;
     for (const char * name : { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum" }) {
         if (s.contains(name) && !(from_0 && std::string(name) == "minimum")) {
-            reject_schema(where, std::string(name) + " of a number is not supported",
-                          "of an integer it is, and a minimum of 0");
+            reject_schema(where, std::string(name) + " is not supported for type number",
+                          "supported are type integer, and minimum 0");
         }
     }
     return from_0 ? json_.number_from_0() : json_.number();
@@ -237,7 +237,7 @@ Symbol Schema::number(const OrderedJson & s, const std::string & where) {
 Symbol Schema::string(const OrderedJson & s, const std::string & where) {
     const bool sized = s.contains("minLength") || s.contains("maxLength");
     if (sized + s.contains("pattern") + s.contains("format") > 1) {
-        reject_schema(where, "only one of length, pattern and format is supported");
+        reject_schema(where, "only one of minLength/maxLength, pattern and format is supported");
     }
     const auto text_in = [&](const char * name) {
         if (!s[name].is_string()) {
@@ -255,12 +255,12 @@ Symbol Schema::string(const OrderedJson & s, const std::string & where) {
             }
         }
         reject_schema(where, "format " + in_quotes(text_in("format")) + " is not supported",
-                      "date, time, date-time and uuid are");
+                      "supported are date, time, date-time and uuid");
     }
     const size_t                least = size_in(s, "minLength", where).value_or(0);
     const std::optional<size_t> most  = size_in(s, "maxLength", where);
     if (most && *most < least) {
-        reject_schema(where, "no string has such a length");
+        reject_schema(where, "minLength is above maxLength");
     }
     return sized ? json_.string_of(json_.character(), least, most) : json_.string();
 }
@@ -269,7 +269,7 @@ Symbol Schema::array(const OrderedJson & s, const std::string & where) {
     const size_t                least = size_in(s, "minItems", where).value_or(0);
     const std::optional<size_t> most  = size_in(s, "maxItems", where);
     if (most && *most < least) {
-        reject_schema(where, "no list has such a length");
+        reject_schema(where, "minItems is above maxItems");
     }
     const bool   only_prefix = s.contains("items") && s["items"] == false;
     const Symbol item = s.contains("items") && !only_prefix ? schema(s["items"], where + "/items") : json_.value();
@@ -282,7 +282,7 @@ Symbol Schema::array(const OrderedJson & s, const std::string & where) {
     }
     const size_t n = prefix.size();
     if ((most && *most < n) || (only_prefix && least > n)) {
-        reject_schema(where, "prefixItems: minItems and maxItems ask for another length");
+        reject_schema(where, "prefixItems: its length is outside minItems to maxItems");
     }
     Sequence list = builder_.literal("[");
     for (size_t i = 0; i < n; i++) {
@@ -301,7 +301,7 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
     const OrderedJson others   = s.value("additionalProperties", OrderedJson(true)),
                       required = s.value("required", OrderedJson::array());
     if (!properties.is_object() || !required.is_array()) {
-        reject_schema(where, "properties is an object, required a list of names");
+        reject_schema(where, "properties must be an object and required a list of names");
     }
     struct Member {
         Sequence text;
@@ -324,14 +324,14 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
     const auto other = [&] { return schema(others, where + "/additionalProperties"); };
     for (const std::string & name : needed) {
         if (others == false) {
-            reject_schema(where, "required " + in_quotes(name) + " is not allowed");
+            reject_schema(where, "required property " + in_quotes(name) + " is not allowed by additionalProperties");
         }
         members.push_back({ json_.key(name) + Sequence{ other() }, true });
     }
     if (members.empty()) {
         return others == false ? builder_.any_of({ builder_.literal("{}") }) : json_.map_of(other());
     }
-    // From the last member: what may follow, by whether something stands before it.
+    // Built from the last member: what may follow, depending on whether a member precedes (comma).
     Symbol alone = builder_.any_of({ builder_.literal("}") }), after = alone;
     for (size_t i = members.size(); i-- > 0;) {
         const Sequence        first = members[i].text + Sequence{ after };
@@ -350,7 +350,7 @@ Symbol Schema::object(const OrderedJson & s, const std::string & where) {
 
 Grammar json_schema_grammar(const OrderedJson & schema) {
     if (dump_json(schema).size() > kMaxSchemaBytes) {
-        reject_schema("#", "more than " + std::to_string(kMaxSchemaBytes / 1024) + " KiB of schema");
+        reject_schema("#", "schema is larger than " + std::to_string(kMaxSchemaBytes / 1024) + " KiB");
     }
     return Schema(schema).compile();
 }

@@ -1,11 +1,11 @@
-// JSON Schema as a grammar: every text of it is JSON that the schema takes. Not every such JSON is one of them:
-// properties come in the order of the schema, those it does not name are left out, and there is no white space but one
-// after : and ,.
+// Translates JSON Schema into a grammar. Every text of the grammar is valid for the schema, but not every valid JSON is
+// a text of the grammar: properties come in the order of the schema, unnamed properties are left out, and the only
+// white space is one optional space after : and ,.
 //
-// Understood: type, enum, const, properties, required, additionalProperties, items, prefixItems, minItems, maxItems,
+// Supported: type, enum, const, properties, required, additionalProperties, items, prefixItems, minItems, maxItems,
 // minLength, maxLength, pattern, format (date, time, date-time, uuid), minimum and maximum of integers, anyOf, oneOf
-// whose branches differ in type or in a constant, allOf of one, $ref within the schema (also to itself). Any other
-// keyword that asks for something is refused.
+// whose branches differ in type or in a constant, allOf with one entry, $ref within the schema (also recursive). Other
+// keywords that constrain the value are rejected.
 #pragma once
 
 #include "base/json.h"
@@ -13,10 +13,10 @@
 
 namespace penelope {
 
-// Throws Error(unsupported), naming the place in the schema and the keyword.
+// Throws Error(unsupported) with the path in the schema and the keyword.
 Grammar json_schema_grammar(const OrderedJson & schema);
 
-// Any object: what "response_format": {"type": "json_object"} asks for.
+// Any object, for "response_format": {"type": "json_object"}.
 Grammar json_object_grammar();
 
 } // namespace penelope

@@ -6,14 +6,14 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kMaxDigits = 16; // of numbers without bounds: models would go on for ever
+constexpr size_t kMaxDigits = 16; // of unbounded numbers: models might never stop
 
 const CodeRanges kDigits = { { '0', '9' } };
 const CodeRanges kPlain  = { { ' ', '!' },
                              { '#', '[' },
                              { ']', 0x10FFFF } }; // all but control characters, " and backslash
 
-// Characters with an escape of their own.
+// Characters with a short escape.
 constexpr std::pair<uint32_t, const char *> kEscapes[] = {
     { '"', "\\\"" }, { '\\', "\\\\" }, { '\b', "\\b" }, { '\f', "\\f" },
     { '\n', "\\n" }, { '\r', "\\r" },  { '\t', "\\t" },
@@ -107,7 +107,7 @@ Symbol JsonText::character() {
         for (const auto & [code, escape] : kEscapes) {
             all.push_back(builder_.literal(escape));
         }
-        // Half of a surrogate pair is no character.
+        // A lone surrogate is not a character.
         all.push_back(builder_.literal("\\u") + Sequence{ not_d, hex, hex, hex });
         all.push_back(builder_.literal("\\u") + Sequence{ builder_.character({ { 'd', 'd' }, { 'D', 'D' } }),
                                                           builder_.character({ { '0', '7' } }), hex, hex });
@@ -172,7 +172,7 @@ Symbol JsonText::number() {
     });
 }
 
-// Digits without a zero at their head.
+// Digits without a leading zero.
 std::vector<Sequence> JsonText::natural(uint64_t least, std::optional<uint64_t> most) {
     std::vector<Sequence> all;
     const Symbol          digit = builder_.character(kDigits);

@@ -1,4 +1,4 @@
-// The parts JSON is written with, as rules of a grammar.
+// Grammar rules for JSON values.
 #pragma once
 
 #include "base/json.h"
@@ -10,19 +10,19 @@ class JsonText {
   public:
     explicit JsonText(GrammarBuilder & builder) : builder_(builder) {}
 
-    Symbol value();  // of any kind, nested at will
-    Symbol object(); // of any content
+    Symbol value();  // any JSON value
+    Symbol object(); // any object
     Symbol array();
     Symbol string();
     Symbol number();
     Symbol number_from_0();
 
-    // Whole numbers between the bounds, without bound up to 16 digits.
+    // Integers within the bounds; an unbounded side has up to 16 digits.
     Symbol integer(std::optional<int64_t> least, std::optional<int64_t> most);
     Symbol string_of(Symbol character, size_t least, std::optional<size_t> most);
 
-    Symbol character();                          // one of any string, escaped where it has to be
-    Symbol character(const CodeRanges & ranges); // one of these
+    Symbol character();                          // any character of a string, escaped if necessary
+    Symbol character(const CodeRanges & ranges); // a character of these ranges
 
     Sequence literal(const OrderedJson & value);
     Sequence key(const std::string & name); // "name":
@@ -33,7 +33,7 @@ class JsonText {
     Symbol list_of(Symbol item, size_t least, std::optional<size_t> most);
 
   private:
-    // Makes a rule once; it may use itself.
+    // Returns the rule of this name, built once; it may refer to itself.
     template <typename Fill> Symbol once(const char * name, const Fill & fill);
 
     std::vector<Sequence> natural(uint64_t least, std::optional<uint64_t> most);

@@ -7,9 +7,8 @@ namespace penelope {
 
 namespace {
 
-constexpr int    kMaxRefs = 16; // one to another
-constexpr size_t kMaxComparisons =
-    1000000; // of names and values; schemas that hold each other could be compared for ever
+constexpr int    kMaxRefs        = 16;      // chain of $ref
+constexpr size_t kMaxComparisons = 1000000; // comparisons; recursive schemas could take forever
 
 const OrderedJson kNothing, kNoProperties = OrderedJson::object(), kNoNames = OrderedJson::array();
 
@@ -18,7 +17,7 @@ const OrderedJson & member(const OrderedJson & schema, const char * name, const 
     return found != schema.end() ? *found : fallback;
 }
 
-// The values it allows, if it names them.
+// The values of enum or const, if present.
 std::vector<const OrderedJson *> constants(const OrderedJson & schema) {
     std::vector<const OrderedJson *> values;
     if (const OrderedJson & only = member(schema, "const"); schema.is_object() && schema.contains("const")) {
@@ -64,7 +63,7 @@ class Branches {
         return *at;
     }
 
-    // False when there have been too many comparisons for n more.
+    // False when n more comparisons exceed the limit.
     bool spend(size_t n) {
         left_ -= std::min(left_, n);
         return left_ > 0;
@@ -103,9 +102,9 @@ bool Branches::disjoint(const OrderedJson & first, const OrderedJson & second, i
         return false;
     }
     if (depth == kMaxRefs) {
-        return false; // schemas that hold themselves
+        return false; // recursive schemas
     }
-    // Objects that both need a property and give it other values.
+    // Objects exclude each other if both require a property with different constants.
     const OrderedJson &a_properties = member(a, "properties", kNoProperties),
                       &b_properties = member(b, "properties", kNoProperties);
     const OrderedJson &a_required = member(a, "required", kNoNames), &b_required = member(b, "required", kNoNames);

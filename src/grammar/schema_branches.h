@@ -1,4 +1,4 @@
-// Whether the branches of a oneOf exclude each other, so far as that can be seen from types and constants.
+// Checks that the branches of oneOf exclude each other, as far as types and constants show.
 #pragma once
 
 #include "base/json.h"
@@ -7,12 +7,12 @@
 
 namespace penelope {
 
-bool has_type(const OrderedJson & value, const std::string & type); // in the words of JSON Schema
+bool has_type(const OrderedJson & value, const std::string & type); // JSON Schema type name
 
 // The schema a $ref points to.
 using ResolveRef = std::function<const OrderedJson &(const std::string & pointer)>;
 
-// False also where looking would take too long.
+// Also false when the check would take too long.
 bool branches_are_disjoint(const OrderedJson & branches, const ResolveRef & resolve);
 
 } // namespace penelope

@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-// They ask for nothing.
+// Annotations: they do not constrain the value.
 constexpr const char * kNotes[] = { "title",    "description", "default",       "examples",    "$schema",
                                     "$id",      "$comment",    "$defs",         "definitions", "deprecated",
                                     "readOnly", "writeOnly",   "discriminator", "id" };
@@ -57,7 +57,7 @@ void check_schema_keywords(const OrderedJson & schema, const std::string & where
         const bool          idle    = (key == "uniqueItems" || key == "nullable") && value == false;
         if (!is_note && !idle &&
             std::none_of(known.begin(), known.end(), [&](const SchemaKeyword & k) { return key == k.name; })) {
-            reject_schema(where, in_quotes(key) + " is not supported", "leave it out and check the answer afterwards");
+            reject_schema(where, in_quotes(key) + " is not supported", "remove it and check the answer afterwards");
         }
     }
 }
@@ -69,8 +69,8 @@ std::vector<std::string> schema_types(const OrderedJson & schema, const std::str
         for (const OrderedJson & one : named.is_array() ? named : OrderedJson::array({ named })) {
             const std::string name = one.is_string() ? one.get<std::string>() : "";
             if (std::find(std::begin(kTypes), std::end(kTypes), name) == std::end(kTypes)) {
-                reject_schema(where, "type is none of JSON's",
-                              "object, array, string, integer, number, boolean or null");
+                reject_schema(where, "unknown type",
+                              "expected object, array, string, integer, number, boolean or null");
             }
             types.push_back(name);
         }

@@ -34,7 +34,7 @@ class Pattern {
             builder_.add(rule, std::move(whole));
         } while (in_.take("|"));
         if (!in_.at_end()) {
-            in_.fail(in_.peek() == ')' ? "a ) without its (" : "not supported here");
+            in_.fail(in_.peek() == ')' ? "unmatched )" : "not supported here");
         }
         return rule;
     }
@@ -42,7 +42,7 @@ class Pattern {
   private:
     Symbol alternatives(int depth) {
         if (depth > kMaxNesting) {
-            in_.fail("groups inside each other too deeply");
+            in_.fail("groups nested too deep");
         }
         const Symbol rule = builder_.rule();
         do {
@@ -57,7 +57,7 @@ class Pattern {
             out.push_back(atom(depth));
             if (const auto count = read_count(in_)) {
                 out.back() = builder_.repeat(out.back(), count->least, count->most);
-                in_.take("?"); // as few as possible: the texts are the same
+                in_.take("?"); // lazy quantifiers match the same set of texts
             }
         }
         return out;
@@ -66,7 +66,7 @@ class Pattern {
     Symbol atom(int depth) {
         if (in_.take("(")) {
             if (!in_.take("?:") && !in_.at_end() && in_.peek() == '?') {
-                in_.fail("(? is not supported but for (?:");
+                in_.fail("(? is not supported, except (?:");
             }
             const Symbol group = alternatives(depth + 1);
             if (!in_.take(")")) {
@@ -85,7 +85,7 @@ class Pattern {
         }
         for (const char c : { '*', '+', '?', '{', '^' }) {
             if (in_.peek() == c) {
-                in_.fail(std::string("a ") + c + " that is not supported here");
+                in_.fail(std::string(1, c) + " is not supported here");
             }
         }
         const uint32_t code = in_.escaped(kPunctuation);

@@ -10,7 +10,8 @@ namespace penelope {
 
 namespace {
 
-// JSON comes back to a few states again and again; counts such as {9000} never do. 64 masks of 150,000 tokens: 1.2 MB.
+// Masks cached. JSON returns to a few states again and again; counts such as {9000} never do. 64 masks of 150,000
+// tokens take 1.2 MB.
 constexpr size_t kMostMasks = 64;
 
 void set_bit(std::vector<uint64_t> & bits, int32_t token) {
@@ -24,7 +25,7 @@ TokenFilter::TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer token
 
 bool TokenFilter::allows(int32_t token) {
     if (token >= tokenizer_.n_vocab()) {
-        return false; // a row of the head that no token stands for
+        return false; // padding row of the output matrix
     }
     if (tokenizer_.is_end_of_generation(token)) {
         return automaton_.accepts(state_);
@@ -42,7 +43,7 @@ void TokenFilter::accept(int32_t token) {
     }
 }
 
-// The mask of the present state: one that is held, or a new one in place of the one not used for longest.
+// The mask of the current state: cached, or computed in place of the least recently used one.
 const TokenFilter::Mask & TokenFilter::find_mask() {
     const auto found =
         std::find_if(masks_.begin(), masks_.end(), [this](const Mask & mask) { return mask.state == state_; });
@@ -57,14 +58,14 @@ const TokenFilter::Mask & TokenFilter::find_mask() {
     }
     Mask & oldest = *std::min_element(masks_.begin(), masks_.end(),
                                       [](const Mask & a, const Mask & b) { return a.last_use < b.last_use; });
-    oldest.state  = Automaton::dead; // while it is filled: that may throw
+    oldest.state  = Automaton::dead; // invalid while it is filled, which may throw
     fill(oldest);
     oldest.state    = state_;
     oldest.last_use = ++n_uses_;
     return oldest;
 }
 
-// Walks the trie of the vocabulary. Where the automaton rejects a byte, all tokens with this prefix are skipped.
+// Walks the vocabulary trie. Where the automaton rejects a byte, all tokens with this prefix are skipped.
 void TokenFilter::fill(Mask & mask) {
     const TokenTrie &                    trie  = tokenizer_.trie();
     const std::vector<TokenTrie::Node> & nodes = trie.nodes();
@@ -98,8 +99,8 @@ void TokenFilter::fill(Mask & mask) {
 const float * TokenFilter::masked(const float * logits, int n) {
     const Mask & mask = find_mask();
     if (!mask.any) {
-        throw Error(ErrorKind::unsupported, "grammar: no token of this model can go on from here",
-                    "its vocabulary lacks a character the grammar asks for");
+        throw Error(ErrorKind::unsupported, "grammar: no token of this vocabulary satisfies the grammar",
+                    "the grammar requires a character that the vocabulary lacks");
     }
     logits_.assign(size_t(n), -INFINITY);
     for (size_t word = 0; word < mask.bits.size(); word++) {

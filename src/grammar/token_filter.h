@@ -1,4 +1,4 @@
-// Keeps an answer within a grammar: which tokens may come next. One filter per answer.
+// Constrains sampling to a grammar: computes which tokens may come next. One filter per answer.
 #pragma once
 
 #include "grammar/automaton.h"
@@ -10,20 +10,20 @@ class TokenFilter {
   public:
     TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer);
 
-    // Control tokens never, those that end a generation where the text may end.
+    // Control tokens are never allowed; end-of-generation tokens only where the text may end.
     bool allows(int32_t token);
-    void accept(int32_t token); // which is allowed
+    void accept(int32_t token); // must be allowed
 
-    // The logits with -inf for what is not allowed; n values. Throws Error(unsupported) when no token can go on.
+    // Sets the n logits of forbidden tokens to -inf. Throws Error(unsupported) when none is allowed.
     const float * masked(const float * logits, int n);
 
-    bool complete() const; // the text may end here, and nothing can follow
+    bool complete() const; // the text is complete and nothing may follow
 
-    size_t n_visited() const { return n_visited_; } // nodes of the vocabulary's trie, for all masks so far
+    size_t n_visited() const { return n_visited_; } // trie nodes visited for all masks so far
     size_t n_masks() const { return masks_.size(); }
 
   private:
-    // The tokens allowed in a state, a bit each. A filter holds a few of them, those used last.
+    // Bit mask of the tokens allowed in a state. The filter caches the most recent ones.
     struct Mask {
         int                   state;
         size_t                last_use;
@@ -38,7 +38,7 @@ class TokenFilter {
     Automaton          automaton_;
     int                state_;
     std::vector<Mask>  masks_;
-    std::vector<int>   path_; // states along the bytes of a token
+    std::vector<int>   path_; // automaton states along the bytes of a token
     std::vector<float> logits_;
     size_t             n_uses_ = 0, n_visited_ = 0;
 };
