@@ -1,10 +1,10 @@
-// Which type should the transposes of frozen weights be kept in? Times dx = W^T dy for the linear layers of a small Llama and
-// measures its error against double precision for gradients of several sizes.
+// Which type should the transposes of frozen weights be kept in? Times dx = W^T dy for the linear layers of a small
+// Llama and measures its error against double precision for gradients of several sizes.
 //
 //   backward_linear [threads] [repetitions]
 //
-// With one thread the time is that of the processor, so that other programs on the machine matter little; with more it is
-// that of the clock. The best repetition counts.
+// With one thread the time is that of the processor, so that other programs on the machine matter little; with more it
+// is that of the clock. The best repetition counts.
 #include "base/rng.h"
 #include "graph/graph.h"
 
@@ -105,8 +105,8 @@ void print_times(const Backend & backend, int64_t rows, int repetitions) {
     }
 }
 
-// Root mean square of the error relative to that of dx. Gradients within a tensor differ a lot in size, so dy is drawn with
-// a factor e^(2 n) per row.
+// Root mean square of the error relative to that of dx. Gradients within a tensor differ a lot in size, so dy is drawn
+// with a factor e^(2 n) per row.
 double error_of(const Backend & backend, ggml_type type, double size) {
     const Shape        shape  = { 576, 1536 };
     const int64_t      rows   = 32;

@@ -46,7 +46,8 @@ struct FileResult {
 // A directory becomes a GGUF file. What it holds decides what comes out:
 //   config.json           a Hugging Face Llama checkpoint -> backbone
 //   adapter_config.json   a PEFT LoRA (needs base_path)   -> llama.cpp LoRA
-//   penelope_config.json  a Penelope directory (needs base_path; takes lora_dir, or its own subdirectory "lora") -> sidecar
+//   penelope_config.json  a Penelope directory (needs base_path; LoRA from lora_dir or its subdirectory "lora")
+//                         -> sidecar
 struct ConvertOptions {
     std::string               dir;
     std::string               out_path;
@@ -59,14 +60,16 @@ struct ConvertOptions {
 };
 FileResult convert_directory(const ConvertOptions & options);
 
-// A GGUF file (backbone, LoRA, sidecar or bundle) with other tensor types. Going from one quantized type to another needs
-// allow_requantize; going back to F32, F16 or BF16 does not. With dry_run nothing is written and the result is the plan.
+// A GGUF file (backbone, LoRA, sidecar or bundle) with other tensor types. Going from one quantized type to another
+// needs allow_requantize; going back to F32, F16 or BF16 does not. With dry_run nothing is written and the result is
+// the plan.
 struct QuantizeOptions {
     std::string               in_path;
     std::string               out_path;
     std::string               type;
     std::vector<TypeOverride> overrides;
-    // By tensor name, one number per input: what to protect when rounding (see convert/importance_matrix.h). Empty: nothing.
+    // By tensor name, one number per input: what to protect when rounding (see convert/importance_matrix.h). Empty:
+    // nothing.
     std::map<std::string, std::vector<float>> importance;
     std::string                               importance_from; // the text it was measured on, for the file's metadata
     bool                                      dry_run          = false;

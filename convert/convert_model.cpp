@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What checkpoints carry besides the decoder's weights: buffers of older versions, and parts the architecture leaves out.
+// What checkpoints carry besides the decoder's weights: buffers of older versions, and parts the architecture leaves
+// out.
 bool is_ignorable(const std::string & name, const Architecture & arch) {
     const auto starts = [&](const char * prefix) { return name.rfind(prefix, 0) == 0; };
     return name.find("rotary_emb.inv_freq") != std::string::npos ||

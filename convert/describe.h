@@ -1,7 +1,8 @@
 // What a file is, for people and for programs: `penelope info`.
 //
-// Input: a GGUF file (backbone, LoRA, sidecar, bundle). Output: one JSON object and a text of a screenful that says what the
-// file is, what it fits, how much memory it needs at which context, and, for a sidecar, K, interval, task and stored results.
+// Input: a GGUF file (backbone, LoRA, sidecar, bundle). Output: one JSON object and a text of a screenful that says
+// what the file is, what it fits, how much memory it needs at which context, and, for a sidecar, K, interval, task and
+// stored results.
 #pragma once
 
 #include "base/json.h"

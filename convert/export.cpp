@@ -137,7 +137,7 @@ FileResult export_peft(const ExportOptions & options, const Inputs & in) {
 FileResult export_lora(const ExportOptions & options, const Inputs & in) {
     const SidecarConfig config = checked_sidecar(in.file);
     if (!has_lora(in.file)) {
-        throw Error(ErrorKind::format, in.file.path() + ": holds no LoRA pair");
+        throw Error(ErrorKind::format, in.file.path() + ": has no LoRA tensors");
     }
     FileResult             result{ "lora", options.out_path, "F32" };
     std::vector<TensorJob> jobs;

@@ -118,7 +118,7 @@ void OverrideList::require_all_used() const {
     for (const auto & entry : entries_) {
         if (!entry.used) {
             throw Error(ErrorKind::usage,
-                        "tensor type pattern " + in_quotes(entry.text) + " finds no tensor that can take a type",
+                        "tensor type pattern " + in_quotes(entry.text) + " matches no quantizable tensor",
                         "names are listed by penelope info --tensors");
         }
     }

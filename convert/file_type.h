@@ -1,8 +1,8 @@
 // Output types: the names people give ("F16", "Q4_K_M"), and which tensor takes which ggml type under each of them.
 //
-// The choice per tensor follows llama.cpp's mixes (norms and vectors stay F32; the head, or the embedding when it serves as
-// head, takes Q6_K or Q8_0; exceptions inside the layers: type_mix.h), so that a file made here and one made by llama-quantize
-// from the same source hold the same tensors.
+// The choice per tensor follows llama.cpp's mixes (norms and vectors stay F32; the head, or the embedding when it
+// serves as head, takes Q6_K or Q8_0; exceptions inside the layers: type_mix.h), so that a file made here and one made
+// by llama-quantize from the same source hold the same tensors.
 #pragma once
 
 #include "convert/type_mix.h"
@@ -64,8 +64,9 @@ std::vector<TypeChoice> choose_backbone_types(const std::vector<TensorInfo> & te
                                               const BackboneShape & shape, OverrideList & overrides,
                                               bool has_importance = false);
 
-// Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the time
-// network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized pairs).
+// Sidecar and LoRA files: module matrices and the big projections take the type; norms, biases, anchors, step rows, the
+// time network and LoRA pairs stay F32 (LoRA may become F16 or BF16, since other programs cannot merge quantized
+// pairs).
 std::vector<TypeChoice> choose_adapter_types(const std::vector<TensorInfo> & tensors, const FileType & file_type,
                                              OverrideList & overrides);
 

@@ -260,7 +260,8 @@ std::vector<float> llama3_rope_factors(const Llama3RopeScaling & scaling, double
 
     std::vector<float> factors;
     for (int i = 0; i < n_dims / 2; i++) {
-        // The reference computes the frequencies in F32, so the same rounding decides on which side of a limit one falls.
+        // The reference computes the frequencies in F32, so the same rounding decides on which side of a limit one
+        // falls.
         const float  frequency  = 1.0f / std::pow(float(theta), float(2 * i) / float(n_dims));
         const double wavelength = 2 * k_pi / double(frequency);
         if (wavelength < shortest_scaled) {

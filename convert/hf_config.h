@@ -31,7 +31,8 @@ struct HfConfig {
     std::optional<int32_t> pad_token_id;
 };
 
-// `path` only serves error messages. Throws Error(unsupported) for model types nobody here knows, naming the known ones.
+// `path` only serves error messages. Throws Error(unsupported) for model types nobody here knows, naming the known
+// ones.
 HfConfig parse_hf_config(const Json & config, const std::string & path);
 
 // The inverse, for going back to PyTorch.

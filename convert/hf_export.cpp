@@ -108,8 +108,8 @@ Llama3RopeScaling recover_llama3_scaling(const std::vector<float> & factors, dou
     const double      largest = double(*std::max_element(factors.begin(), factors.end()));
     Llama3RopeScaling scaling{ largest, 1.0, 4.0, 0.0 };
 
-    // For a wavelength between the limits: 1/v = (1 - s)/f + s with s = (context / wavelength - low) / (high - low), so s is
-    // linear in 1 / wavelength and two such points fix the line.
+    // For a wavelength between the limits: 1/v = (1 - s)/f + s with s = (context / wavelength - low) / (high - low), so
+    // s is linear in 1 / wavelength and two such points fix the line.
     std::vector<std::pair<double, double>> points; // 1 / wavelength, s
     for (size_t i = 0; i < factors.size(); i++) {
         const double v = double(factors[i]);

@@ -1,5 +1,5 @@
-// Backbone GGUF -> Hugging Face checkpoint in F32, so that people can go back to PyTorch. Converting the result again gives
-// the same weights.
+// Backbone GGUF -> Hugging Face checkpoint in F32, so that people can go back to PyTorch. Converting the result again
+// gives the same weights.
 #pragma once
 
 #include "convert/convert.h"

@@ -1,8 +1,8 @@
 // The tokenizer of a Hugging Face checkpoint, byte-level BPE or SentencePiece's BPE, as GGUF keys.
 //
 // Input: tokenizer.json, tokenizer_config.json, special_tokens_map.json and chat_template.* of a directory. Output:
-// HfTokenizer, and the tokenizer.* keys. The pre-tokenizer is recognised by its definition; one that GGUF has no name for is
-// an Error, since a file with the wrong splits would load and answer nonsense.
+// HfTokenizer, and the tokenizer.* keys. The pre-tokenizer is recognised by its definition; one that GGUF has no name
+// for is an Error, since a file with the wrong splits would load and answer nonsense.
 #pragma once
 
 #include "text/tokenizer_data.h"

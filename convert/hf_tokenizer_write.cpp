@@ -72,8 +72,8 @@ struct Vocabulary {
     OrderedJson added = OrderedJson::array();
 };
 
-// Readers number added tokens that are not in the vocabulary from its end on, so those that follow it without a gap stay
-// out of it and all others have to be in both lists.
+// Readers number added tokens that are not in the vocabulary from its end on, so those that follow it without a gap
+// stay out of it and all others have to be in both lists.
 Vocabulary vocabulary(const TokenizerData & tokenizer) {
     size_t n_normal = 0;
     for (size_t id = 0; id < tokenizer.tokens.size(); id++) {

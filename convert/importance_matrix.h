@@ -1,5 +1,5 @@
-// How much each input of a weight matrix matters on a given text: the mean square of what the matrix is multiplied with.
-// Quantizing with these weights puts the error where it is felt least.
+// How much each input of a weight matrix matters on a given text: the mean square of what the matrix is multiplied
+// with. Quantizing with these weights puts the error where it is felt least.
 #pragma once
 
 #include "infer/engine.h"

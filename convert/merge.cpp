@@ -61,11 +61,11 @@ std::map<std::string, Pair> read_pairs(const GgufReader & adapter, const GgufRea
     for (const auto & tensor : adapter.tensors()) {
         if (is_lora_tensor(tensor.name) && !pairs.count(tensor.name.substr(0, tensor.name.size() - 7))) {
             throw Error(ErrorKind::format,
-                        adapter.path() + ": the pair of " + in_quotes(tensor.name) + " is not complete");
+                        adapter.path() + ": lora_a or lora_b of " + in_quotes(tensor.name) + " is missing");
         }
     }
     if (pairs.empty()) {
-        throw Error(ErrorKind::format, adapter.path() + ": holds no LoRA pair");
+        throw Error(ErrorKind::format, adapter.path() + ": has no LoRA tensors");
     }
     return pairs;
 }

@@ -1,7 +1,7 @@
 // The general.* keys of a converted file: what it is called, how large it is, under which licence and from which base.
 //
-// Input: the README.md model card of a directory (its YAML front matter) and the directory's name. Output: FileMetadata and
-// the keys. Nothing is invented: a field nobody states is left out.
+// Input: the README.md model card of a directory (its YAML front matter) and the directory's name. Output: FileMetadata
+// and the keys. Nothing is invented: a field nobody states is left out.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ void write_metadata(GgufWriter & writer, const FileMetadata & metadata, const st
 std::string model_card(const GgufReader & gguf);
 
 // Where a GGUF file goes: `out`, or inside `out` if that is a directory, under the name such files are shared by, e.g.
-// "Llama-3.2-1B-Q8_0.gguf", "Llama-3.2-1B-listops-F32-LoRA.gguf", "SmolLM2-penelope-listops-3.5M-Q8_0.gguf". The size stands
-// in it unless the name has one already.
+// "Llama-3.2-1B-Q8_0.gguf", "Llama-3.2-1B-listops-F32-LoRA.gguf", "SmolLM2-penelope-listops-3.5M-Q8_0.gguf". The size
+// stands in it unless the name has one already.
 std::string target_path(const std::string & out, const std::string & name, uint64_t n_parameters,
                         const std::string & type, const std::string & kind);
 

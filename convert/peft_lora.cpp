@@ -92,7 +92,8 @@ void refuse_unsupported(const Json & config, const std::string & path) {
     }
 }
 
-// "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight" -> "model.layers.0.mlp.up_proj" and 'A'; false for other names.
+// "base_model.model.model.layers.0.mlp.up_proj.lora_A.weight" -> "model.layers.0.mlp.up_proj" and 'A'; false for other
+// names.
 bool split_peft_name(const std::string & name, std::string & module, char & half) {
     constexpr std::string_view start = "base_model.model.";
     if (name.rfind(start, 0) != 0) {
@@ -142,8 +143,7 @@ std::map<size_t, Halves> collect_pairs(const SafetensorsReader & weights, const 
         std::string name;
         char        half = 0;
         if (!split_peft_name(tensor.name, name, half)) {
-            throw Error(ErrorKind::unsupported,
-                        weights.path() + ": tensor " + in_quotes(tensor.name) + " is not half of a LoRA pair");
+            throw Error(ErrorKind::unsupported, weights.path() + ": unknown tensor " + in_quotes(tensor.name));
         }
         for (const std::string prefix : arch.hf_prefixes) {
             if (name.rfind(prefix, 0) == 0) {
@@ -153,7 +153,7 @@ std::map<size_t, Halves> collect_pairs(const SafetensorsReader & weights, const 
         const auto found = by_name.find(name);
         if (found == by_name.end()) {
             throw Error(ErrorKind::unsupported,
-                        weights.path() + ": tensor " + in_quotes(tensor.name) + " belongs to no layer of the base");
+                        weights.path() + ": tensor " + in_quotes(tensor.name) + ": no such layer in the base model");
         }
         Halves & entry                    = pairs[found->second];
         (half == 'A' ? entry.a : entry.b) = &tensor;
@@ -205,7 +205,7 @@ PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
         const TensorSpec & spec = tensors[place];
         const std::string  name = module_name(spec);
         if (!halves.a || !halves.b) {
-            throw Error(ErrorKind::format, weights_path + ": the pair of " + in_quotes(name) + " is not complete");
+            throw Error(ErrorKind::format, weights_path + ": lora_A or lora_B of " + in_quotes(name) + " is missing");
         }
         const int64_t              r = whole_rank(ranks.find(name, rank), path);
         const std::vector<int64_t> a_shape{ r, spec.ne[0] }, b_shape{ spec.ne[1], r };
@@ -220,7 +220,7 @@ PeftLora read_peft_lora(const std::string & dir, const ModelConfig & base) {
         lora.pairs.push_back({ spec, r, halves.a, halves.b, 1.0f });
     }
     if (lora.pairs.empty()) {
-        throw Error(ErrorKind::format, weights_path + ": holds no LoRA pair");
+        throw Error(ErrorKind::format, weights_path + ": has no LoRA tensors");
     }
     double chosen = wanted_alphas[0];
     for (const auto & [value, n] : votes) {

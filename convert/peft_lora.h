@@ -1,7 +1,9 @@
-// A PEFT LoRA directory (adapter_config.json, adapter_model.safetensors) in the terms of a llama.cpp LoRA GGUF, and back.
+// A PEFT LoRA directory (adapter_config.json, adapter_model.safetensors) in the terms of a llama.cpp LoRA GGUF, and
+// back.
 //
-// llama.cpp knows one alpha per file and scales every pair by alpha / rank. PEFT has rank and alpha per module and may divide
-// by sqrt(rank). The alpha that suits most pairs goes into the file; the B of any other pair is multiplied by what is left.
+// llama.cpp knows one alpha per file and scales every pair by alpha / rank. PEFT has rank and alpha per module and may
+// divide by sqrt(rank). The alpha that suits most pairs goes into the file; the B of any other pair is multiplied by
+// what is left.
 #pragma once
 
 #include "arch/architecture.h"

@@ -107,7 +107,7 @@ void write_peft_lora(const GgufReader & gguf, const ModelConfig & base, const st
         }
     }
     if (tensors.empty()) {
-        throw Error(ErrorKind::format, gguf.path() + ": holds no LoRA pair");
+        throw Error(ErrorKind::format, gguf.path() + ": has no LoRA tensors");
     }
     const float alpha = gguf.get_f32(keys::adapter_lora_alpha);
     if (!std::isfinite(alpha)) {

@@ -1,5 +1,5 @@
-// A Penelope directory (penelope.safetensors, penelope_config.json, optionally lora/ with a PEFT adapter): how the modules
-// travel to and from PyTorch. Tensors have the names of the GGUF file and are row-major [out, in].
+// A Penelope directory (penelope.safetensors, penelope_config.json, optionally lora/ with a PEFT adapter): how the
+// modules travel to and from PyTorch. Tensors have the names of the GGUF file and are row-major [out, in].
 #pragma once
 
 #include "base/json.h"

@@ -20,7 +20,8 @@ bool is_adapter_tensor(const std::string & name) {
     return is_lora_tensor(name) || is_module_tensor(name);
 }
 
-// A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either side.
+// A bundle follows both rules, each for its own tensors. A pattern counts as used when it finds a tensor on either
+// side.
 std::vector<TypeChoice> choose_types(const GgufReader & gguf, const FileType & file_type,
                                      const std::vector<TypeOverride> & overrides, bool has_importance) {
     std::vector<TensorInfo> backbone;

@@ -1,4 +1,5 @@
-// Rows of a tensor on their way between GGUF and Hugging Face: permuted and changed in value as the table of its architecture says.
+// Rows of a tensor on their way between GGUF and Hugging Face: permuted and changed in value as the table of its
+// architecture says.
 #pragma once
 
 #include "arch/tensor_table.h"

@@ -72,7 +72,8 @@ uint64_t unsigned_value(const std::string & where, const Json & value) {
     return value.get<uint64_t>();
 }
 
-// The entry of one tensor; `begin` receives the start of its data. Offsets are checked against each other by the caller.
+// The entry of one tensor; `begin` receives the start of its data. Offsets are checked against each other by the
+// caller.
 SafetensorsTensor parse_entry(const std::string & where, const std::string & name, const Json & entry,
                               const uint8_t * data, uint64_t data_size, uint64_t & begin) {
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {

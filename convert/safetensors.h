@@ -1,8 +1,9 @@
 // safetensors files: a mapped reader and a streaming writer.
 //
-// Contract of the reader: the header is checked completely (size, nesting, duplicate names, types, shapes, offsets without
-// overlap, hole or truncation) before open() returns, so no later access can leave the file. Anything wrong is an Error that
-// names the file and the tensor. Tensors are row-major with the slowest dimension first, as PyTorch writes them.
+// Contract of the reader: the header is checked completely (size, nesting, duplicate names, types, shapes, offsets
+// without overlap, hole or truncation) before open() returns, so no later access can leave the file. Anything wrong is
+// an Error that names the file and the tensor. Tensors are row-major with the slowest dimension first, as PyTorch
+// writes them.
 #pragma once
 
 #include "base/mapped_file.h"

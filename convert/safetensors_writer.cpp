@@ -1,5 +1,5 @@
-// The writing half of safetensors.h. The header has the layout the reference implementation produces (entries in the order
-// of their data, padded with blanks to eight bytes), so that a file read and written again is the same file.
+// The writing half of safetensors.h. The header has the layout the reference implementation produces (entries in the
+// order of their data, padded with blanks to eight bytes), so that a file read and written again is the same file.
 #include "convert/safetensors.h"
 
 #include "base/atomic_file.h"

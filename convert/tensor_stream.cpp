@@ -64,7 +64,7 @@ void convert_rows(const TensorJob & job, int64_t first, int64_t n, std::vector<f
         values = scratch.data();
     }
     if (!all_finite(values, size_t(count))) {
-        fail(job, "holds a value that is not a number or infinite");
+        fail(job, "NaN or infinite value");
     }
     switch (job.type) {
         case GGML_TYPE_F32: std::memcpy(out, values, size_t(count) * sizeof(float)); return;
@@ -195,7 +195,7 @@ void stream_tensors(GgufWriter & writer, const std::vector<TensorJob> & jobs, co
                                           ? all_finite(reinterpret_cast<const float *>(source), size_t(n * job.ne[0]))
                                           : ggml_validate_row_data(job.type, source, size);
                 if (!valid) {
-                    fail(job, "holds a value that is not a number or infinite");
+                    fail(job, "NaN or infinite value");
                 }
                 writer.write_chunk(job.name, source, size);
                 if (job.release) {

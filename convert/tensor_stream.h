@@ -1,8 +1,8 @@
 // Tensors on their way into a GGUF file: fetched in rows as F32, converted on all cores, written once and in order.
 //
-// Memory is a few slabs of output (see tensor_stream.cpp), whatever the size of a tensor: the source is expected to be a
-// mapped file whose pages are given back as soon as they were used. A value that is not finite, or that the output type
-// cannot hold, is an Error naming the tensor.
+// Memory is a few slabs of output (see tensor_stream.cpp), whatever the size of a tensor: the source is expected to be
+// a mapped file whose pages are given back as soon as they were used. A value that is not finite, or that the output
+// type cannot hold, is an Error naming the tensor.
 #pragma once
 
 #include "ggml.h"
@@ -21,7 +21,8 @@ struct TensorJob {
     std::vector<int64_t> ne;   // ggml order; rows are runs of ne[0]
     ggml_type            type; // in the file
 
-    // Fills `out` with rows [first, first + n). Called from several threads at once. Not used when `raw` or `f32` is set.
+    // Fills `out` with rows [first, first + n). Called from several threads at once. Not used when `raw` or `f32` is
+    // set.
     std::function<void(int64_t first, int64_t n, float * out)> read = nullptr;
     // The finished bytes, for tensors that keep their type.
     const void * raw = nullptr;

@@ -1,7 +1,8 @@
 // The file types people name, and the tensors to which each of them gives more bits than to the rest.
 //
-// A file type is a plain ggml type with a list of exceptions by the role of a tensor. The facts are those of llama.cpp's mixes,
-// so that a file made here holds the same tensors as one made by llama-quantize from the same source.
+// A file type is a plain ggml type with a list of exceptions by the role of a tensor. The facts are those of
+// llama.cpp's mixes, so that a file made here holds the same tensors as one made by llama-quantize from the same
+// source.
 #pragma once
 
 #include "ggml.h"
@@ -23,7 +24,8 @@ enum class MixPlace {
     shared_heads, // all, where at least four query heads share a key head
 };
 
-// Some mixes trust an importance matrix to protect what they would otherwise give more bits, others need the protection only then.
+// Some mixes trust an importance matrix to protect what they would otherwise give more bits, others need the protection
+// only then.
 enum class MixWhen { always, without_importance, needs_imatrix };
 
 struct MixRule {

@@ -70,8 +70,8 @@ class Mpi : public Collective {
     }
 
   private:
-    // Rank r adds up slice r of all ranks, then every rank gets every slice: 2 (size - 1) / size of the bytes leave each rank,
-    // and no sum depends on how MPI would order it.
+    // Rank r adds up slice r of all ranks, then every rank gets every slice: 2 (size - 1) / size of the bytes leave
+    // each rank, and no sum depends on how MPI would order it.
     void reduce_chunk(float * values, int n) {
         std::vector<int> counts(size_t(size_), 0), displs(size_t(size_), 0);
         for (int r = 0; r < size_; r++) {

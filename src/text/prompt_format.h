@@ -1,6 +1,6 @@
-// What a model file remembers of how its model is asked and how its answers are read: the text around a question, what stands
-// before an answer, the task and how answers are compared. Sidecars, LoRAs and trained backbones carry it under keys that
-// llama.cpp passes over.
+// What a model file remembers of how its model is asked and how its answers are read: the text around a question, what
+// stands before an answer, the task and how answers are compared. Sidecars, LoRAs and trained backbones carry it under
+// keys that llama.cpp passes over.
 #pragma once
 
 #include <optional>

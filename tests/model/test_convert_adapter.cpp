@@ -143,7 +143,7 @@ TEST_CASE("a tensor whose name is long is named as one that does not belong ther
     writer.write(&value, sizeof value);
     writer.finish();
     CHECK(says(message_of(options_for(dir.file("lora"), dir.file("l.gguf"), golden.backbone())),
-               "belongs to no layer of the base"));
+               "no such layer in the base model"));
 }
 
 TEST_CASE("a Penelope directory and a LoRA become a sidecar") {

@@ -253,7 +253,7 @@ TEST_CASE("types by pattern") {
 
     options.force     = true;
     options.overrides = { { "atn_v", GGML_TYPE_Q8_0 } };
-    CHECK(message_of(options).find("'atn_v' finds no tensor") != std::string::npos);
+    CHECK(message_of(options).find("'atn_v' matches no quantizable tensor") != std::string::npos);
     options.overrides = { { "(", GGML_TYPE_Q8_0 } };
     CHECK(message_of(options).find("regular expression") != std::string::npos);
     CHECK_THROWS_AS(parse_tensor_type("q4_k_m"), Error);
