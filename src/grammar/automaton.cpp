@@ -19,7 +19,7 @@ constexpr size_t kFrameNumbers = 16;       // cost of a frame and its hash table
 constexpr size_t kStateNumbers = 64;       // cost of a state without stacks and transitions
 
 [[noreturn]] void fail_ambiguous() {
-    throw Error(ErrorKind::unsupported, "grammar is too ambiguous",
+    throw Error(ErrorKind::unsupported, "grammar: too ambiguous",
                 "let its alternatives differ in an earlier character");
 }
 

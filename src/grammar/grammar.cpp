@@ -143,7 +143,7 @@ CodeRanges complement(CodeRanges ranges) {
 void GrammarBuilder::count(size_t n_symbols) {
     n_symbols_ += n_symbols;
     if (n_symbols_ > kMaxSymbols) {
-        throw Error(ErrorKind::unsupported, "grammar too large: more than " + std::to_string(kMaxSymbols) + " symbols",
+        throw Error(ErrorKind::unsupported, "grammar: too large, more than " + std::to_string(kMaxSymbols) + " symbols",
                     "counts such as {0,1000} are expanded; use smaller ones or none");
     }
 }

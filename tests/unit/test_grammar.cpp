@@ -124,7 +124,7 @@ TEST_CASE("GBNF that is wrong says where") {
     CHECK(message_of(gbnf, "root ::= \"a\" root") == "grammar: a rule never terminates");
     CHECK(message_of(gbnf, "root ::= (\"a\"{10000}){10000}") == ""); // the inner one is there once
     CHECK(message_of(gbnf, "root ::= \"a\"{10000} \"b\"{10000} \"c\"{10000} \"d\"{10000} \"e\"{10000} \"f\"{10000}") ==
-          "grammar too large: more than 200000 symbols");
+          "grammar: too large, more than 200000 symbols");
     CHECK(message_of(gbnf, "root ::= \"a\"{10001}").find("repeat count above") != std::string::npos);
     CHECK(message_of(gbnf, std::string(1000, '(')).find("expected a rule name") != std::string::npos);
     CHECK(message_of(gbnf, "root ::= " + std::string(1000, '(')).find("nested too deep") != std::string::npos);
@@ -320,7 +320,7 @@ TEST_CASE("a small grammar cannot take much time or room") {
             }
             automaton.next(automaton.start(), text);
         },
-        "grammar is too ambiguous", Error);
+        "grammar: too ambiguous", Error);
     CHECK(automaton.used() > 0.99);
 }
 
