@@ -1,4 +1,4 @@
-// The forms an answer takes: a JSON object as scripts rely on it, and a line of figures for people.
+// Output of one answer: as JSON, and as a line of statistics.
 #pragma once
 
 #include "base/json.h"

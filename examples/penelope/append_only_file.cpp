@@ -40,7 +40,7 @@ void AppendOnlyFile::append(std::string_view lines) {
         }
         if (n <= 0) {
             const int code = n < 0 ? errno : EIO;
-            // No part of a line stays. Where even that fails the next reader finds one that does not end.
+            // Remove the partial line. If that fails too, the file ends with an incomplete line.
             if (::ftruncate(fd_, static_cast<off_t>(size_)) == 0) {
                 ::lseek(fd_, static_cast<off_t>(size_), SEEK_SET);
             }
@@ -56,7 +56,7 @@ void AppendOnlyFile::append(std::string_view lines) {
 }
 
 void AppendOnlyFile::fail(int code) const {
-    throw Error(ErrorKind::io, in_quotes(path_, 1024) + ": cannot be written: " + std::strerror(code),
+    throw Error(ErrorKind::io, in_quotes(path_, 1024) + ": write failed: " + std::strerror(code),
                 code == EEXIST ? "use --force to replace it" : "");
 }
 

@@ -1,5 +1,5 @@
-// A file of lines that others may read while it grows: made by the first append(), whole lines at any moment, kept whatever
-// happens to the process. Failures are Errors(io) that name the path.
+// A file of lines that can be read while it grows: created by the first append(), always ends with a whole line, and
+// survives a crash of the process. Failures throw Error(io) with the path.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace penelope {
 
 class AppendOnlyFile {
   public:
-    // Refuses what AtomicFile refuses. Nothing is touched before the first append(), which empties an existing file.
+    // Throws like AtomicFile. The first append() truncates an existing file; before that nothing is touched.
     AppendOnlyFile(const std::string & path, bool force);
     ~AppendOnlyFile();
     AppendOnlyFile(const AppendOnlyFile &)             = delete;
     AppendOnlyFile & operator=(const AppendOnlyFile &) = delete;
 
     const std::string & path() const { return path_; }       // as given
-    bool                is_open() const { return fd_ >= 0; } // what is there is of this object
+    bool                is_open() const { return fd_ >= 0; } // the file was created by this object
 
-    // All of the lines are in the file afterwards, or, when it throws, none of them.
+    // Writes all lines, or throws and writes none.
     void append(std::string_view lines);
 
   private:

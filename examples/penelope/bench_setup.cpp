@@ -56,7 +56,7 @@ RandomEngineOptions random_options(const Options & options, int k_max) {
 std::shared_ptr<const Engine> bench_engine(const Options & options, const std::vector<BenchMethod> & methods,
                                            Terminal & terminal) {
     if (options.given("model") == options.given("shape")) {
-        throw UsageError("bench: give either --model or --shape",
+        throw UsageError("bench: give exactly one of --model and --shape",
                          "penelope bench -m BASE, or penelope bench --shape llama-3.2-1b");
     }
     int  k_max  = 0;

@@ -1,4 +1,4 @@
-// What bench measures: the methods asked for, and a model they can run on.
+// Setup of penelope bench: parses --methods and loads or makes the model.
 #pragma once
 
 #include "options.h"
@@ -14,7 +14,7 @@ namespace penelope {
 
 struct BenchMethod {
     std::string name;
-    int         count; // latent steps, or tokens of the visible trace
+    int         count; // K, or number of CoT tokens
 
     bool visible() const;
 };
@@ -22,7 +22,7 @@ struct BenchMethod {
 // "penelope:5,coconut:8,cot:69"
 std::vector<BenchMethod> parse_methods(const std::string & text);
 
-// Files where they say everything; random weights for a shape, random modules for methods that no file brings.
+// Loads the files of -m and --sidecar; random weights for --shape, random modules for methods without a sidecar.
 std::shared_ptr<const Engine> bench_engine(const Options & options, const std::vector<BenchMethod> & methods,
                                            Terminal & terminal);
 

@@ -14,20 +14,20 @@ struct ChatCommand {
 constexpr ChatCommand chat_commands[] = {
     { "/help", "this list" },
     { "/steps N", "latent steps, or auto; the same as /set K N" },
-    { "/watch", "show or hide what every latent step says" },
+    { "/watch", "show or hide the nearest tokens of every latent step" },
     { "/set K N", "latent steps" },
-    { "/set temp T", "temperature, 0 is greedy" },
-    { "/set seed S", "seed of the sampler" },
-    { "/set n N", "new tokens at most, -1 no limit" },
+    { "/set temp T", "temperature, 0: greedy" },
+    { "/set seed S", "sampling seed" },
+    { "/set n N", "maximum number of new tokens, -1: no limit" },
     { "/regen", "answer the last message again" },
-    { "/clear", "forget the conversation" },
-    { "/stats", "cost of the last answer, settings, memory" },
-    { "/save [--force] F", "write the conversation to a file, one JSON object a line" },
-    { "/exit", "leave, as Ctrl-D does" },
+    { "/clear", "clear the conversation" },
+    { "/stats", "cost of the last answer, settings, memory use" },
+    { "/save [--force] F", "write the conversation to a file, one JSON object per line" },
+    { "/exit", "exit, like Ctrl-D" },
 };
 
 constexpr const char * chat_keys =
-    "Ctrl-C stops an answer; twice leaves. Several lines: paste them, end a line with \\, or put them between lines of "
+    "Ctrl-C stops an answer; twice exits. Several lines: paste them, end a line with \\, or put them between lines of "
     "\"\"\".\n"
     "A message that starts with / can be sent with a space before it.\n";
 

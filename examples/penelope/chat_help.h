@@ -1,4 +1,4 @@
-// What can be typed in a chat besides messages: the list that /help shows, in its forms.
+// The slash commands of penelope chat, as /help shows them.
 #pragma once
 
 #include "base/json.h"

@@ -39,7 +39,7 @@ std::vector<std::string> ChatHistory::load() {
     size_t                   n_lines = 0;
     std::ifstream            in(path_);
     for (std::string line; std::getline(in, line); ++n_lines) {
-        // A line that is damaged is one message less.
+        // Damaged lines are skipped.
         const std::optional<Json> message = try_parse_json(line);
         if (message && message->is_string()) {
             messages.push_back(message->get<std::string>());
@@ -49,12 +49,12 @@ std::vector<std::string> ChatHistory::load() {
         messages.erase(messages.begin(), messages.end() - limit);
     }
     if (n_lines > 2 * limit) {
-        std::string kept;
+        std::string newest;
         for (const std::string & message : messages) {
-            kept += dump_json(OrderedJson(message)) + "\n";
+            newest += dump_json(OrderedJson(message)) + "\n";
         }
         try {
-            write_file(path_, kept, true);
+            write_file(path_, newest, true);
             ::chmod(path_.c_str(), S_IRUSR | S_IWUSR);
         } catch (const Error & error) {
             log_debug("history: " + error.message());
@@ -69,11 +69,11 @@ void ChatHistory::add(const std::string & message) {
     }
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-    // One write at the end of the file: two chats at once mix their messages, not their bytes.
+    // One append per message: two chats at the same time interleave messages, not bytes.
     const std::string line = dump_json(OrderedJson(message)) + "\n";
     const int         file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (file == -1 || ::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-        log_debug("history: '" + path_ + "' cannot be written");
+        log_debug("history: '" + path_ + "': write failed");
     }
     if (file != -1) {
         ::close(file);

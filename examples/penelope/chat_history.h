@@ -1,5 +1,5 @@
-// What was typed in earlier chats: a file with one JSON string a line, so that messages of several lines keep their shape. It is
-// for the user alone, and a chat goes on without it where it cannot be read or written.
+// Input history across chats: a file with one JSON string per line, so that multi-line messages stay one entry. Only
+// the user can read it. Errors are ignored: a chat works without history.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace penelope {
 
 class ChatHistory {
   public:
-    static constexpr size_t limit = 1000; // messages that are kept
+    static constexpr size_t limit = 1000; // messages stored
 
     // ~/.local/state/penelope/history, or below $XDG_STATE_HOME; "" when there is no home.
     static std::string default_path();
 
-    // path "": remembers nothing.
+    // path "": no history.
     explicit ChatHistory(std::string path);
 
     std::vector<std::string> load(); // the last ones, oldest first

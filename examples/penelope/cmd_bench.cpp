@@ -1,4 +1,4 @@
-// penelope bench: how long a model takes to read, to think and to write. Tokenizing and sampling are not part of it.
+// penelope bench: speed of prefill, latent steps and decoding, without tokenizing and sampling.
 #include "bench_setup.h"
 #include "commands.h"
 #include "forecast.h"
@@ -66,7 +66,7 @@ class Bench {
 Context & Bench::new_context(int n_rows) {
     if (n_rows > engine_->config().n_ctx_train) {
         throw Error(ErrorKind::usage,
-                    "bench: " + std::to_string(n_rows) + " rows, but the model was trained for " +
+                    "bench: " + std::to_string(n_rows) + " tokens exceed the model's context of " +
                         std::to_string(engine_->config().n_ctx_train),
                     "use a smaller --prompt or --gen");
     }
@@ -78,7 +78,7 @@ Context & Bench::new_context(int n_rows) {
     return *contexts_.back();
 }
 
-// What the option says. Its default gives way to a short context, which has room for n_extra rows beside.
+// Value of the option. The default is reduced to fit a short context, with n_extra tokens to spare.
 int Bench::n_tokens(const char * option, int n_extra) const {
     const int wanted = static_cast<int>(std::min<int64_t>(options_.integer(option), INT32_MAX - 1));
     const int most   = std::max(1, engine_->config().n_ctx_train - n_extra);
@@ -86,12 +86,12 @@ int Bench::n_tokens(const char * option, int n_extra) const {
         return wanted;
     }
     terminal_.warning(std::string("--") + option + ": " + std::to_string(most) + " tokens instead of " +
-                      std::to_string(wanted) + ", which is what the model's context of " +
-                      std::to_string(engine_->config().n_ctx_train) + " rows has room for");
+                      std::to_string(wanted) + ", limited by the model's context of " +
+                      std::to_string(engine_->config().n_ctx_train));
     return most;
 }
 
-// Everything before the answer of one prompt.
+// Prefill of one prompt, latent steps included.
 void Bench::add_prefill(const std::string & test, const Method & method, int n_steps, int n_prompt, double divisor) {
     Context &    context = new_context(n_prompt + method.n_extra_rows(n_steps) + 1);
     const Tokens prompt  = some_tokens(n_prompt, engine_->config().n_vocab);
@@ -105,7 +105,7 @@ void Bench::add_prefill(const std::string & test, const Method & method, int n_s
     cases_.push_back(std::move(bench));
 }
 
-// n_gen tokens one after another, from an empty context on.
+// Decodes n_gen tokens one by one, starting with an empty context.
 void Bench::add_decode(int n_gen) {
     Context & context = new_context(n_gen);
     BenchCase bench{ "tg" + std::to_string(n_gen), "plain", 0, n_gen };
@@ -121,7 +121,7 @@ void Bench::add_decode(int n_gen) {
     cases_.push_back(std::move(bench));
 }
 
-// A whole answer: the first of its tokens comes with the end of the fill, the others are decoded.
+// A whole answer: prefill gives the first token, the others are decoded.
 void Bench::add_answer(const Method & method, int n_steps, int n_prompt, int n_answer) {
     Context &    context = new_context(n_prompt + method.n_extra_rows(n_steps) + n_answer + 1);
     const Tokens prompt  = some_tokens(n_prompt, engine_->config().n_vocab);
@@ -148,7 +148,7 @@ void Bench::add_methods() {
             continue;
         }
         add_prefill("latent", method, choice.count, n_prompt, 1.0);
-        // Without steps, for what one of them takes: of the time, and on the wire.
+        // Also with K=0: the difference is the cost of the steps, in time and in bytes sent.
         if ((options_.flag("phases") || options_.given("rpc")) && choice.count > 0) {
             add_prefill("latent", method, 0, n_prompt, 1.0);
         }
@@ -156,8 +156,7 @@ void Bench::add_methods() {
     }
 }
 
-// What a layer costs on 1, 2, 4, ... rows: on a machine where eight rows cost little more than one, latent steps are
-// cheap.
+// Time of a layer on 1, 2, 4, ... rows. Latent steps are cheap where eight rows cost little more than one.
 void Bench::add_row_costs() {
     const Method & plain = engine_->method("plain");
     for (const int n_rows : { 1, 2, 4, 8, 16 }) {
@@ -165,7 +164,7 @@ void Bench::add_row_costs() {
     }
 }
 
-// The interval and the rows of the file, else those a training would take.
+// Interval, memory and readout of the sidecar, else the defaults of penelope train.
 LatentShape Bench::latent_shape_here() const {
     const SidecarConfig * own = engine_->sidecar();
     if (own && own->interval_end > own->interval_start) {
@@ -219,7 +218,7 @@ std::string Bench::type_text() const {
     return to_upper(engine_->type_name());
 }
 
-// Narrower headings and sizes in units.
+// Shorter headings, and sizes with units.
 OrderedJson human_readable(const OrderedJson & row) {
     OrderedJson out;
     for (const auto & [key, value] : row.items()) {
@@ -241,7 +240,7 @@ OrderedJson human_readable(const OrderedJson & row) {
     return out;
 }
 
-// What a token of an answer and a latent step cost on the wire; a step is the difference to the same question without steps.
+// Bytes sent to RPC devices per decoded token or latent step. A step is the difference to the same prompt with K=0.
 void Bench::add_unit_traffic(OrderedJson & row, const BenchCase & test) const {
     std::string unit = test.is_decode ? "token" : "run";
     double      sent = double(test.traffic.sent), received = double(test.traffic.received);
@@ -286,7 +285,7 @@ int Bench::run() {
     if (!methods_.empty()) {
         add_methods();
     } else {
-        const int n_prompt = n_tokens("prompt", 1); // and the row of the first new token
+        const int n_prompt = n_tokens("prompt", 1); // plus the first new token
         const int n_gen    = n_tokens("gen", 0);
         if (n_prompt > 0) {
             add_prefill("pp" + std::to_string(n_prompt), engine_->method("plain"), 0, n_prompt, 1.0);
@@ -299,7 +298,7 @@ int Bench::run() {
         add_row_costs();
     }
     if (cases_.empty()) {
-        throw UsageError("bench: nothing to measure", "--prompt, --gen or --methods choose the tests");
+        throw UsageError("bench: nothing to measure", "give --prompt, --gen or --methods");
     }
     run_cases(cases_, static_cast<int>(options_.integer("repetitions")), terminal_);
 
@@ -325,9 +324,8 @@ int Bench::run() {
     } else {
         terminal_.write(format_table(rows, format));
     }
-    terminal_.note(
-        "mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
-        " runs after one to warm up; tokenizing and sampling are not in it; layers: sequential layer applications");
+    terminal_.note("mean and standard deviation of " + std::to_string(options_.integer("repetitions")) +
+                   " runs after a warm-up run, without tokenizing and sampling; layers: sequential layer applications");
     return 0;
 }
 

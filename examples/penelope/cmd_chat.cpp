@@ -30,7 +30,7 @@ constexpr float chat_temperature = 0.7f; // where messages go through a chat tem
 int single_latent_steps(const Options & options) {
     const std::vector<int> steps = options.steps("latent-steps");
     if (steps.size() != 1) {
-        throw UsageError("-K: a chat answers once, '" + options.text("latent-steps") + "' is several numbers",
+        throw UsageError("-K: expected one number or auto, found '" + options.text("latent-steps") + "'",
                          "give one number, or auto");
     }
     return steps.front();
@@ -69,7 +69,7 @@ class Chat {
     bool                 json_;
     bool                 watch_;
     bool                 has_seed_;            // given, set or drawn
-    bool                 warned_full_ = false; // that turns leave the conversation
+    bool                 warned_full_ = false; // that turns are dropped
     bool                 once_        = false; // one message, then the end
     bool                 done_        = false;
     size_t               n_failed_    = 0;
@@ -92,14 +92,14 @@ void Chat::ask(const std::string & message) {
     const bool fits = conversation_.prompt().size() < size_t(session_.options().n_ctx);
     if (conversation_.n_dropped_turns() > 0 && fits && !warned_full_) {
         warned_full_ = true;
-        terminal_.warning(
-            "the context of " + std::to_string(session_.options().n_ctx) +
-            " rows is full: the oldest turns leave the conversation (-c N makes it larger, /clear empties it)");
+        terminal_.warning("context of " + std::to_string(session_.options().n_ctx) +
+                          " tokens is full: dropping the oldest turns (-c N sets a larger context, /clear empties it)");
     }
     reply();
 }
 
-// Generates and prints the answer to the last question. An error leaves the earlier answer, or takes the question back.
+// Generates and prints the answer to the last question. On an error the earlier answer is restored, or the question
+// is dropped.
 void Chat::reply(const std::optional<Answer> & earlier) {
     WordWrap   wrap([this](std::string_view text) { terminal_.write(text); }, [this] { return terminal_.columns(); });
     bool       ends_line = true;
@@ -230,7 +230,7 @@ void Chat::show_stats() {
     }
     out << "temp = " << generate_.sampling.temperature << " | seed = " << generate_.sampling.seed
         << " | n = " << generate_.n_predict << "\n"
-        << conversation_.n_messages() << " messages | context of " << session_.options().n_ctx << " rows | "
+        << conversation_.n_messages() << " messages | context of " << session_.options().n_ctx << " tokens | "
         << format_bytes(session_.engine().weight_bytes()) << " weights, " << format_bytes(session_.memory_bytes())
         << " caches and buffers\n";
     terminal_.write(out.str());
@@ -252,7 +252,7 @@ void Chat::command(const std::string & line) {
         conversation_.clear();
         session_.clear();
         warned_full_ = false;
-        terminal_.note("forgotten");
+        terminal_.note("conversation cleared");
     } else if (name == "/regen") {
         const std::optional<Answer> earlier = conversation_.take_answer();
         if (!earlier) {
@@ -268,7 +268,7 @@ void Chat::command(const std::string & line) {
         set("K", first);
     } else if (name == "/watch") {
         watch_ = !watch_;
-        terminal_.note(std::string("what latent steps say is ") + (watch_ ? "shown" : "hidden"));
+        terminal_.note(std::string("latent steps: ") + (watch_ ? "shown" : "hidden"));
     } else if (name == "/stats") {
         show_stats();
     } else if (name == "/save") {
@@ -288,7 +288,7 @@ void Chat::command(const std::string & line) {
 
 int Chat::ask_once(const std::string & message) {
     if (message.find_first_not_of(" \t\n") == std::string::npos) {
-        throw UsageError("--prompt: it is empty", "give the message, or leave -p out to talk");
+        throw UsageError("--prompt: empty message", "give a message, or remove -p to chat interactively");
     }
     once_ = true;
     ask(message);
@@ -331,14 +331,14 @@ int Chat::loop(const std::string & history) {
             fail(error);
         }
         if (!terminal_.in_is_tty() && last_.finish_reason == FinishReason::cancelled) {
-            return interrupted_exit_code(); // a script that is stopped does not want the next answer
+            return interrupted_exit_code(); // an interrupted script should not go on
         }
     }
-    // A script wants to know; a person has seen it.
+    // Scripts need the exit code; a person has seen the errors.
     return n_failed_ > 0 && !terminal_.in_is_tty() ? 1 : 0;
 }
 
-// What a conversation needs: a template, or files that say how they are asked, or the user's word.
+// A conversation needs a chat template, a prompt template in the files, or --raw.
 void check_conversation(const PromptWriter & writer) {
     if (writer.no_template()) {
         throw Error(*writer.no_template());

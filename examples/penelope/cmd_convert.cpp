@@ -1,4 +1,4 @@
-// penelope convert: a directory of PyTorch's world becomes a GGUF file.
+// penelope convert: Hugging Face, PEFT or Penelope directory to GGUF.
 #include "commands.h"
 #include "file_commands.h"
 

@@ -1,4 +1,4 @@
-// penelope data: makes the data of a task, says what a file is, divides it, or looks for repeats in files.
+// penelope data: generates the data of a task; describes, splits or audits data files.
 #include "commands.h"
 #include "output.h"
 
@@ -21,7 +21,7 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string> & tex
 DepthRange depth_range(const Options & options, const char * name, DepthRange fallback) {
     const std::vector<int> depths = options.steps(name);
     if (!depths.empty() && depths.back() - depths.front() + 1 != static_cast<int>(depths.size())) {
-        throw UsageError(std::string("--") + name + ": '" + options.text(name) + "' is not one range",
+        throw UsageError(std::string("--") + name + ": '" + options.text(name) + "' is not a range",
                          "depths are given as A-B, e.g. 1-8");
     }
     return depths.empty() ? fallback : DepthRange{ depths.front(), depths.back() };
@@ -104,19 +104,18 @@ void print_check(const OrderedJson & r, Terminal & terminal) {
         terminal.line("tokens     " + with_digits("%.0f", t.at("mean")) + " on average, " + n(t.at("longest")) +
                       " in " + in_quotes(t.at("longest_id").get<std::string>()) + "; " + n(t.at("too_long")) +
                       " examples do not fit the context of " + n(t.at("context")) +
-                      (t.at("too_long").get<size_t>() ? " and would be left out with --skip-long" : ""));
+                      (t.at("too_long").get<size_t>() ? " (--skip-long drops them)" : ""));
     }
     terminal.line("prompt of the first example\n" + r.at("first").at("prompt").get<std::string>());
-    terminal.line("what a model has to write\n" + r.at("first").at("target").get<std::string>());
+    terminal.line("target\n" + r.at("first").at("target").get<std::string>());
     std::vector<std::string> results;
     for (const OrderedJson & result : r.at("first").at("results")) {
         results.push_back(in_quotes(result.get<std::string>()));
     }
     if (!results.empty()) {
         const std::string start = r.at("first").value("start", std::string());
-        terminal.line("what latent steps have to say with --step-loss\n" + join(results, " > ") +
-                      "\nand before that, with --teacher-forcing, what the first step starts from\n" +
-                      in_quotes(start));
+        terminal.line("targets of the latent steps (--step-loss)\n" + join(results, " > ") +
+                      "\nstart of the first step (--teacher-forcing)\n" + in_quotes(start));
     }
 }
 
@@ -129,8 +128,7 @@ const Task & task_to_make(const std::string & name) {
         known.emplace_back(task.name);
     }
     throw UsageError("data " + in_quotes(name) + ": " +
-                         (name == generic_task().name ? "is the task of your own data and has none to make"
-                                                      : "is neither a task nor a command"),
+                         (name == generic_task().name ? "generic has no generator" : "unknown task or command"),
                      "tasks: " + join(known, ", ") + "; commands: check, split, audit");
 }
 
@@ -151,9 +149,8 @@ int cmd_data(const Options & options, Terminal & terminal) {
         }
         require_clean(report);
         if (!options.flag("json")) {
-            terminal.line(
-                std::string("no id and no question occurs twice") +
-                (report.json.at("task").is_null() ? "; of no single known task: the answers were not read" : ""));
+            terminal.line(std::string("no duplicate ids or questions") +
+                          (report.json.at("task").is_null() ? "; task unknown: answers not checked" : ""));
         }
         return 0;
     }
@@ -178,7 +175,7 @@ int cmd_data(const Options & options, Terminal & terminal) {
     }
     const Task & task = task_to_make(what);
     if (options.given("task")) {
-        throw UsageError("--task: goes with check, split and audit", "the task to make is " + what + " already");
+        throw UsageError("--task is only for check, split and audit", "the task to generate is already " + what);
     }
     print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
                  options, terminal);

@@ -29,8 +29,8 @@ namespace penelope {
 
 namespace {
 
-// The file of --predictions: it grows while questions are answered, in the order they are asked, and is written anew at the end, in
-// the order of the questions and with the times. What fails meanwhile is told at the end, when the scores have been printed.
+// The file of --predictions. Lines are appended as questions are answered (shortest first); at the end the file is
+// rewritten in the order of the questions, with latencies. Write errors are reported after the scores are printed.
 class PredictionFile {
   public:
     PredictionFile(const std::string & path, bool force) : file_(path, force), force_(force) {}
@@ -62,7 +62,7 @@ class PredictionFile {
             }
         } catch (const Error & error) {
             throw Error(error.kind, error.message(),
-                        std::to_string(n_lines_) + " of " + std::to_string(n_all) + " predictions are in it");
+                        std::to_string(n_lines_) + " of " + std::to_string(n_all) + " predictions were written");
         }
     }
 
@@ -72,7 +72,7 @@ class PredictionFile {
     bool           failed_ = false, force_;
 };
 
-// How answers are read: by flags, else as the model's file says, else by the questions.
+// How answers are parsed: by flags, else as stored in the model file, else recognized by the questions.
 struct AnswerOptions {
     std::string task, match;
 };
@@ -83,7 +83,7 @@ AnswerReader answer_reader(const AnswerOptions & answer_options, const Engine & 
     std::string          match         = answer_options.match;
     TaskChoice           choice;
     if (answer_options.task.empty() && match.empty() && prompt_format && prompt_format->task == generic_task().name) {
-        choice = { &generic_task(), "the model's file says so" };
+        choice = { &generic_task(), "stored in the model file" };
         match  = prompt_format->match;
     } else {
         choice = choose_task(answer_options.task, match, examples);
@@ -129,14 +129,15 @@ Evaluation evaluate_one(const Options & options, Terminal & terminal, const std:
     return result;
 }
 
-// The adapters to score, "A,B" counting as two; without --sidecars one empty name for what --sidecar and --lora say. They
-// are opened here: a wrong name in the last place is found before the questions are asked.
+// The files of --sidecars, "A,B" counting as two; without the flag one "", which means --sidecar and --lora. Every file
+// is opened here, so that a wrong name is reported before the evaluation starts.
 std::vector<std::string> adapters_of(const Options & options) {
     std::vector<std::string> files;
     for (const std::string & value : options.list("sidecars")) {
         for (const std::string & part : split(value + ",", ',')) {
             if (part.empty()) {
-                throw UsageError("--sidecars: '" + value + "' has an empty place", "e.g. --sidecars a.gguf,b.gguf");
+                throw UsageError("--sidecars: '" + value + "' contains an empty file name",
+                                 "e.g. --sidecars a.gguf,b.gguf");
             }
             GgufReader::open(part);
             files.push_back(part);
@@ -151,27 +152,28 @@ std::vector<std::string> adapters_of(const Options & options) {
     return files.empty() ? std::vector<std::string>{ "" } : files;
 }
 
-// Asks at every K, chooses what spares the most steps and writes the file that says so.
+// Evaluates every K, picks the threshold that saves the most steps and writes a copy of the sidecar with it.
 int run_halting_calibration(const Options & options, Terminal & terminal, const std::vector<Example> & examples,
                             const AnswerOptions & answer_options) {
     const std::string source = options.given("sidecar") ? options.text("sidecar") : options.text("model");
     const auto        config = read_sidecar_config(GgufReader::open(source));
     if (options.given("latent-steps") || options.given("sidecars") || options.flag("cot")) {
-        throw UsageError("--calibrate-halting: every K of one sidecar is asked", "leave -K, --sidecars and --cot out");
+        throw UsageError("--calibrate-halting evaluates every K of one sidecar", "remove -K, --sidecars and --cot");
     }
     if (!options.flag("force") && std::filesystem::exists(options.text("calibrate-halting"))) {
-        throw Error(ErrorKind::io, options.text("calibrate-halting") + ": exists already", "--force replaces it");
+        throw Error(ErrorKind::io, options.text("calibrate-halting") + ": already exists", "--force replaces it");
     }
     std::vector<int> steps(size_t(config.k_max) + 1);
     std::iota(steps.begin(), steps.end(), 0);
     const Evaluation run = evaluate_one(options, terminal, "", examples, answer_options, steps, nullptr);
     if (run.interrupted) {
-        throw Error(ErrorKind::cancelled, "--calibrate-halting: interrupted, nothing was chosen");
+        throw Error(ErrorKind::cancelled, "--calibrate-halting: interrupted, no file was written");
     }
     const HaltingCalibration choice = calibrate_halting(run.predictions, int(config.k_default));
     if (choice.threshold == 0) {
         throw Error(ErrorKind::unsupported,
-                    "--calibrate-halting: no threshold keeps the exactness of K=" + std::to_string(choice.n_reference),
+                    "--calibrate-halting: no threshold reaches the exact match of K=" +
+                        std::to_string(choice.n_reference),
                     "use a fixed -K with this file");
     }
     write_halt_cosine(source, choice.threshold, options.text("calibrate-halting"), options.flag("force"));
@@ -186,7 +188,7 @@ int run_halting_calibration(const Options & options, Terminal & terminal, const 
         return 0;
     }
     char text[256];
-    std::snprintf(text, sizeof(text), "settled at a cosine of %.5f: EM %s with %.2f steps, %s with %d",
+    std::snprintf(text, sizeof(text), "halting threshold (cosine) %.5f: EM %s with %.2f steps on average, %s with K=%d",
                   double(choice.threshold), percent(choice.exact).c_str(), choice.n_steps_taken,
                   percent(choice.reference).c_str(), choice.n_reference);
     terminal.line(text);
@@ -210,14 +212,14 @@ int cmd_eval(const Options & options, Terminal & terminal) {
     const AnswerOptions answer_options{ options.text("task"), options.text("match") };
     if (!answer_options.task.empty()) {
         choose_task(answer_options.task, answer_options.match,
-                    examples); // refuses a --match of another task before the model is loaded
+                    examples); // fails on a wrong --match before the model is loaded
     }
 
     if (options.given("calibrate-halting")) {
         return run_halting_calibration(options, terminal, examples, answer_options);
     }
 
-    // Refused before the questions are asked: the work would be lost.
+    // Checked before the evaluation starts, so that no work is lost.
     std::optional<PredictionFile> file;
     if (options.given("predictions")) {
         file.emplace(options.text("predictions"), options.flag("force"));
@@ -237,7 +239,7 @@ int cmd_eval(const Options & options, Terminal & terminal) {
             break;
         }
     }
-    // The scores first: a disk that is full must not cost them.
+    // Scores first: a full disk must not lose them.
     int code = 0;
     if (runs.back().interrupted) {
         code = print_interrupted(runs, names, file ? file->path() : "", options, terminal);

@@ -1,4 +1,4 @@
-// penelope export: a sidecar, LoRA or backbone in a form others can use.
+// penelope export: sidecar, LoRA or backbone to the formats of PyTorch and llama.cpp.
 #include "commands.h"
 #include "file_commands.h"
 

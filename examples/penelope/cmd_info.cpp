@@ -1,4 +1,4 @@
-// penelope info: what a file is, what it fits and how much memory it needs.
+// penelope info: describes a GGUF file.
 #include "commands.h"
 #include "model_setup.h"
 #include "output.h"
@@ -10,7 +10,7 @@ namespace penelope {
 
 int cmd_info(const Options & options, Terminal & terminal) {
     FileDescription          file = describe_file(options.required("file"), options.flag("tensors"));
-    std::vector<std::string> placement; // what --split would do with the file
+    std::vector<std::string> placement; // layers per device with --split
     if (const std::string text = wanted_split(options); !text.empty()) {
         const LayerSizes sizes = layer_sizes(GgufReader::open(options.required("file")));
         placement              = describe(split_layers(text, list_devices(), sizes), sizes);

@@ -1,4 +1,4 @@
-// penelope quantize: the same model in fewer bits.
+// penelope quantize: writes a model or adapter in another type.
 #include "commands.h"
 #include "convert/importance_matrix.h"
 #include "file_commands.h"
@@ -14,7 +14,7 @@ namespace penelope {
 
 namespace {
 
-constexpr const char * sidecar_type = "Q8_0"; // unless another is asked for
+constexpr const char * sidecar_type = "Q8_0"; // default type of sidecars
 
 TypeOverride parse_override(const std::string & text) {
     const size_t equals = text.rfind('=');
@@ -24,7 +24,7 @@ TypeOverride parse_override(const std::string & text) {
     return { text.substr(0, equals), parse_tensor_type(text.substr(equals + 1)) };
 }
 
-// What each weight of the backbone matters on a text.
+// Importance matrix of the backbone on a text.
 ImportanceMatrix importance_on(const std::string & text_path, const std::string & backbone, const Options & options,
                                Terminal & terminal) {
     if (GgufReader::open(backbone).find_str(keys::adapter_type)) {
@@ -55,8 +55,8 @@ int cmd_quantize(const Options & options, Terminal & terminal) {
     QuantizeOptions quantize;
     quantize.in_path          = options.required("in");
     quantize.out_path         = options.required("target");
-    quantize.type             = !options.given("type") && is_sidecar(GgufReader::open(quantize.in_path)) ? sidecar_type
-                                                                                                         : options.required("type");
+    const bool default_type   = !options.given("type") && is_sidecar(GgufReader::open(quantize.in_path));
+    quantize.type             = default_type ? sidecar_type : options.required("type");
     quantize.dry_run          = options.flag("dry-run");
     quantize.allow_requantize = options.flag("allow-requantize");
     quantize.force            = options.flag("force");

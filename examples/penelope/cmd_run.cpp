@@ -183,7 +183,8 @@ int cmd_run(const Options & options, Terminal & terminal) {
         generate.sampling.seed = random_seed();
     }
     if (options.flag("watch") && (batch || steps.size() > 1)) {
-        throw UsageError("--watch: shows one answer at a time", "leave --batch out and give -K one number");
+        throw UsageError("--watch cannot be combined with --batch or several K",
+                         "remove --batch and give -K one number");
     }
 
     // Refused before the model is loaded: the work would be lost.
@@ -208,8 +209,7 @@ int cmd_run(const Options & options, Terminal & terminal) {
     } else {
         const PromptInput prompt = source.next(1).front();
         if (writer.looks_templated(prompt.text)) {
-            terminal.warning(
-                "prompt: it has the marks of a chat template and goes through one once more; --raw takes it as it is");
+            terminal.warning("prompt is already templated and is templated again; use --raw");
         }
         if (steps.size() > 1) {
             run_sweep(run, prompt, steps, generate);

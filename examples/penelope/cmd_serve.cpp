@@ -1,4 +1,4 @@
-// penelope serve: answers over HTTP until Ctrl-C.
+// penelope serve: the HTTP server.
 #include "commands.h"
 #include "demo_model.h"
 #include "interrupt.h"
@@ -16,8 +16,8 @@ namespace penelope {
 
 namespace {
 
-// Whether only this machine can reach an address. Names other than localhost can point anywhere, whatever they begin
-// with.
+// Whether only this machine can reach the address. Names other than localhost may resolve to anything, also names such
+// as 127.example.org.
 bool is_loopback(const std::string & host) {
     if (host == "localhost") {
         return true;
@@ -59,7 +59,7 @@ ServerOptions server_options(const Options & options) {
         add_keys(read_key_file(options.text("api-key-file")));
     }
     if (!is_loopback(server.listen.host) && service.api_keys.empty()) {
-        throw UsageError("--host " + server.listen.host + ": others can reach this address, and there is no key",
+        throw UsageError("--host " + server.listen.host + ": listening on a non-loopback address needs an API key",
                          "add --api-key KEY or --api-key-file FILE");
     }
     if (is_loopback(server.listen.host)) {
@@ -85,7 +85,7 @@ ServerOptions server_options(const Options & options) {
 
 Options with_demo_model(Options options) {
     if (options.given("sidecar")) {
-        options.required("model"); // throws: it belongs to a backbone
+        options.required("model"); // throws: a sidecar needs its backbone
     }
     const DemoModel demo = find_demo_model();
     for (const OptionRow * row : command_options("serve")) {
@@ -97,14 +97,14 @@ Options with_demo_model(Options options) {
     return options;
 }
 
-// The first press lets running answers finish, a second one stops them.
+// The first Ctrl-C lets running answers finish, a second one stops them.
 void serve_until_interrupted(Server & server, Terminal & terminal) {
     constexpr std::chrono::milliseconds poll_interval(100);
     while (interrupt_count() == 0) {
         std::this_thread::sleep_for(poll_interval);
     }
     server.close();
-    terminal.note("finishing the answers that are running; Ctrl-C again stops them");
+    terminal.note("finishing running answers; Ctrl-C again stops them");
     while (interrupt_count() < 2 && !server.wait_idle(poll_interval)) {
     }
 }

@@ -18,7 +18,7 @@ namespace penelope {
 
 namespace {
 
-// --dry-run and --dump-gradients: what a run would do, leaving no trace of it.
+// --dry-run and --dump-gradients: nothing is written to the run folder.
 void preview(TrainSettings settings, const Options & options, const Backend & backend, Terminal & terminal) {
     const TemporaryDirectory scratch;
     const std::string        backbone = scratch.file("base.gguf");
@@ -48,19 +48,19 @@ OrderedJson build_json(const Backend & backend) {
              { "threads", backend.n_threads() } };
 }
 
-// What training runs on, as long as it does.
+// Objects that exist as long as the training runs.
 struct Run {
-    std::unique_ptr<RunGuard>           hold;    // of the first rank
-    std::unique_ptr<TemporaryDirectory> scratch; // of ranks without a run folder
+    std::unique_ptr<RunGuard>           hold;    // on rank 0
+    std::unique_ptr<TemporaryDirectory> scratch; // on the other ranks
     TemporaryPath                       scratch_base;
     std::unique_ptr<Trainer>            trainer;
 };
 
-// On the first rank. What --force replaces is there again when the new run does not get to its first checkpoint.
+// On rank 0. If the new run fails before its first checkpoint, the run that --force replaced is restored.
 Run open_run(const TrainSettings & settings, const Options & options, const Backend & backend, Collective & ranks) {
     const bool      resume = options.flag("resume");
     const bool      force  = options.flag("force");
-    const bool      is_new = !settings.shape_path.empty(); // the backbone then lies in the folder
+    const bool      is_new = !settings.shape_path.empty(); // the random backbone is then stored in the run folder
     const RunFolder folder(settings.out);
     Run             run;
     folder.check(resume, force);
@@ -83,7 +83,7 @@ Run open_run(const TrainSettings & settings, const Options & options, const Back
     return run;
 }
 
-// On the other ranks, which leave the run folder alone: it may lie on another machine.
+// On the other ranks, which do not write to the run folder: it may be on another machine.
 Run join_run(TrainSettings settings, const Backend & backend, Collective & ranks) {
     Run run;
     if (!settings.shape_path.empty()) {
@@ -96,7 +96,7 @@ Run join_run(TrainSettings settings, const Backend & backend, Collective & ranks
     return run;
 }
 
-// What the run came to; none when it was only looked at.
+// Result of the run; none for --dry-run and --dump-gradients.
 std::optional<TrainResult> train(const Options & given, Terminal & terminal, Collective & ranks) {
     std::optional<Options>           options;
     std::unique_ptr<Backend>         backend;
@@ -138,7 +138,7 @@ int cmd_train(const Options & options, Terminal & terminal) {
     {
         const std::unique_ptr<Collective> ranks = join_ranks();
         if (!ranks->is_root()) {
-            // The first rank says everything, and its exit code is that of all.
+            // Only rank 0 prints, and only its exit code counts.
             log_set_level(LogLevel::error);
             try {
                 train(options, terminal, *ranks);
@@ -153,9 +153,9 @@ int cmd_train(const Options & options, Terminal & terminal) {
     }
     terminal.progress("");
     if (outcome && outcome->interrupted) {
-        const std::string to_try = outcome->model_path.empty() ? "" : ", and " + outcome->model_path + " can be tried";
+        const std::string to_try = outcome->model_path.empty() ? "" : "; " + outcome->model_path + " is usable";
         throw Error(ErrorKind::cancelled,
-                    "interrupted after update " + std::to_string(outcome->update) + "; everything is saved" + to_try,
+                    "interrupted after update " + std::to_string(outcome->update) + "; checkpoint saved" + to_try,
                     "penelope train --resume --out " + options.text("out") + " continues");
     }
     if (outcome) {

@@ -32,12 +32,12 @@ std::string scalar_text(const toml::node & node, const std::string & where) {
     if (const auto * boolean = node.as_boolean()) {
         return boolean->get() ? "true" : "false";
     }
-    throw UsageError(where + ": tables and dates are not understood", "a key is a long flag name: top-k = 40");
+    throw UsageError(where + ": tables and dates are not supported", "a key is a long flag name: top-k = 40");
 }
 
-constexpr int kMaxIncludes = 8; // of one file in another
+constexpr int kMaxIncludes = 8; // nesting depth
 
-// The text of a file. A pipe can be read only once, and the program looks into a config file twice: it is kept.
+// Text of a file, cached: a config file is read twice, and a pipe can be read only once.
 const std::string & config_text(const std::string & path) {
     static std::map<std::string, std::string> known;
     const auto                                found = known.find(path);
@@ -51,24 +51,25 @@ const std::string & config_text(const std::string & path) {
         if (error.kind != ErrorKind::not_found) {
             throw;
         }
-        throw UsageError(path + ": no such config file", "--config takes a TOML file whose keys are long flag names");
+        throw UsageError(path + ": config file not found", "--config takes a TOML file whose keys are long flag names");
     }
 }
 
-// Adds the entries of a file, after those of the files it includes, so that the later one of a key holds.
+// Adds the entries of a file after those of the files it includes; the last entry of a key wins.
 void read_entries(const std::string & path, int depth, std::vector<ConfigEntry> & entries) {
     toml::table table = parse_toml(config_text(path), path, ErrorKind::usage);
     if (const toml::node * included = table.get("include")) {
         const std::string where = path + ", line " + std::to_string(included->source().begin.line) + ": include";
         if (depth == kMaxIncludes) {
-            throw UsageError(where + ": files include each other too deeply", "does a file include itself?");
+            throw UsageError(where + ": include depth exceeds " + std::to_string(kMaxIncludes),
+                             "does a file include itself?");
         }
         const std::filesystem::path other = scalar_text(*included, where);
         read_entries((std::filesystem::path(path).parent_path() / other).lexically_normal().string(), depth + 1,
                      entries);
         table.erase("include");
     }
-    std::vector<std::pair<toml::source_index, ConfigEntry>> own; // by line, so that the first mistake is named first
+    std::vector<std::pair<toml::source_index, ConfigEntry>> own; // by line: the first error is reported first
     for (const auto & [key, node] : table) {
         const auto        line = node.source().begin.line;
         ConfigEntry       entry{ std::string(std::string_view(key)), {}, path + ", line " + std::to_string(line) };

@@ -1,6 +1,5 @@
 // The file of --config: TOML whose keys are long flag names and whose values are strings, numbers, booleans or arrays
-// of them. The key include names another such file, relative to the one it stands in; its keys hold unless this file
-// has them too.
+// of them. The key include names another such file, relative to this one; keys of this file take precedence over it.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ struct ConfigEntry {
     std::string              where;  // "a.toml, line 3"
 };
 
-// Each key once. Throws UsageError for what TOML or these rules do not allow, naming the line.
+// Each key once. Throws UsageError with the line number for invalid TOML or an invalid value.
 std::vector<ConfigEntry> read_config_file(const std::string & path);
 
 } // namespace penelope

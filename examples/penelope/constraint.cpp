@@ -36,7 +36,7 @@ std::shared_ptr<const Grammar> read_constraint(const Options & options) {
                 continue;
             }
             if (grammar) {
-                throw UsageError("--" + option + ": more than one schema or grammar", "give one of them");
+                throw UsageError("--" + option + ": more than one schema or grammar", "give only one");
             }
             const std::string value = options.text(option);
             const std::string label = is_file ? value : "--" + option;
@@ -51,10 +51,9 @@ std::shared_ptr<const Grammar> read_constraint(const Options & options) {
                     throw Error(error.kind, message, error.hint);
                 }
                 std::error_code none;
-                throw UsageError(message,
-                                 std::filesystem::exists(value, none)
-                                     ? "this is the name of a file: give it with --" + std::string(kind.file_option)
-                                     : error.hint);
+                throw UsageError(message, std::filesystem::exists(value, none)
+                                              ? "this is a file name; did you mean --" + std::string(kind.file_option)
+                                              : error.hint);
             }
         }
     }

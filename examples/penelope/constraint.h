@@ -1,4 +1,4 @@
-// What --json-schema and --grammar ask of answers.
+// The grammar of --json-schema and --grammar, which constrains sampling.
 #pragma once
 
 #include "grammar/grammar.h"
@@ -8,7 +8,7 @@
 
 namespace penelope {
 
-// Null when nothing is asked. Throws UsageError for a text that is wrong or when several are given, Error for a file that is.
+// Null if none is given. Throws UsageError for invalid text or more than one constraint, Error for an invalid file.
 std::shared_ptr<const Grammar> read_constraint(const Options & options);
 
 } // namespace penelope

@@ -40,7 +40,7 @@ void Conversation::ask(const std::string & text) {
     const auto next     = writer_.chat()->encode_turn(messages_from(turn.first, turns_.size() - 1, before.question),
                                                       before.answer->tokens, { { "user", text } });
     if (next) {
-        // The answer's own tokens go on, not a new reading of its text: they are what the cache holds.
+        // Reuse the answer's own tokens instead of tokenizing its text again: they are what the KV cache holds.
         turn.prompt = before.prompt;
         turn.prompt.insert(turn.prompt.end(), before.answer->tokens.begin(), before.answer->tokens.end());
         turn.prompt.insert(turn.prompt.end(), next->begin(), next->end());
@@ -48,7 +48,7 @@ void Conversation::ask(const std::string & text) {
         turn.prompt = encode_from(turn.first, text);
     }
     if (turn.prompt.size() + n_free_ > n_ctx_) {
-        // To half of the context, so that it is some turns until everything has to be read again.
+        // Drop to half of the context: the shortened prompt must be computed from scratch, so do it rarely.
         do {
             turn.prompt = encode_from(++turn.first, text);
         } while (turn.first < turns_.size() && turn.prompt.size() > n_ctx_ / 2);

@@ -1,7 +1,7 @@
-// What was said in a chat, and the prompt that asks for the next answer.
+// The messages of a chat, and the prompt for the next answer.
 //
-// Through a chat template the model sees the conversation (the session computes only what is new). When that no longer fits the
-// context, the oldest turns leave it. Without one every message stands alone.
+// With a chat template the prompt contains the whole conversation (the session reuses the KV cache and computes only
+// new tokens). When it no longer fits the context, the oldest turns are dropped. Without one, a prompt is one message.
 #pragma once
 
 #include "infer/prompt.h"
@@ -15,17 +15,17 @@ namespace penelope {
 
 class Conversation {
   public:
-    // n_ctx: rows of the context, of which n_free are kept for an answer.
+    // n_ctx: context size in tokens, of which n_free are reserved for the answer.
     Conversation(const PromptWriter & writer, int n_ctx, int n_free);
 
     void ask(const std::string & text);
     void answer(const Answer & answer); // to the last question
-    void drop_question();               // the last one, which got no answer
-    // The last one leaves, so that its question can be asked again; nothing when there is none.
+    void drop_question();               // removes the last one, which has no answer
+    // Removes and returns the last answer, so that its question can be asked again; nullopt if there is none.
     std::optional<Answer> take_answer();
     void                  clear(); // all but the system message
 
-    // Tokens that ask the last question.
+    // The prompt of the last question.
     const std::vector<int32_t> & prompt() const { return turns_.back().prompt; }
 
     size_t      n_messages() const;

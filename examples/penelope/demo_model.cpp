@@ -30,7 +30,7 @@ std::vector<fs::path> gguf_files(const fs::path & folder) {
 
 enum class FileKind { base, sidecar, other };
 
-// A file that cannot be read is none of those we look for.
+// Unreadable files are skipped.
 FileKind kind_of(const fs::path & path) {
     try {
         const GgufReader file = GgufReader::open(path.string());
@@ -53,7 +53,7 @@ bool fits(const fs::path & sidecar, const fs::path & base) {
     }
 }
 
-// The first pair that fits; a task that shows its steps goes first, controls come last.
+// The first sidecar with a matching backbone; thread models first, controls last.
 DemoModel pair_in(const fs::path & folder) {
     std::vector<fs::path> bases, sidecars;
     for (const fs::path & path : gguf_files(folder)) {
@@ -94,7 +94,7 @@ DemoModel find_demo_model() {
             break;
         }
     }
-    throw Error(ErrorKind::not_found, "model: none was given, and none came with the program",
+    throw Error(ErrorKind::not_found, "no model given and no bundled demo model found",
                 "give one with -m BASE.gguf [--sidecar FILE.gguf]");
 }
 

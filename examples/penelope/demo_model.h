@@ -1,4 +1,4 @@
-// The model that comes with the program, for those who name none.
+// The bundled demo model, used by penelope serve without -m.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@ struct DemoModel {
     std::string base, sidecar;
 };
 
-// A sidecar and the backbone it was made for, from the folder `models` of the source tree the program was built in, or of
-// the place it was installed to. Throws Error(not_found).
+// A sidecar and its backbone from the folder `models` of the source tree the program was built in, or of the directory
+// it was installed to. Throws Error(not_found).
 DemoModel find_demo_model();
 
 } // namespace penelope

@@ -9,7 +9,7 @@ namespace penelope {
 
 namespace {
 
-// The value of the last --NAME=VALUE or --NAME VALUE; a flag that takes none is true where it stands.
+// Value of the last --NAME=VALUE or --NAME VALUE; "true" for a flag without value.
 std::optional<std::string> last_value(const std::vector<std::string> & args, const std::string & name,
                                       bool takes_next) {
     std::optional<std::string> value;
@@ -36,7 +36,7 @@ std::optional<bool> json_in_config(const std::string & path) {
             }
         }
     } catch (const std::exception &) {
-        // The parser will say what is wrong with it.
+        // The parser reports the error later.
     }
     return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Whether failures have to be JSON, before the command line is understood.
+// Finds out whether errors must be JSON before the command line is parsed, since parsing itself may fail.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace penelope {
 
-// True when --json is asked for by a flag, the environment or a config file, however wrong everything else is.
+// True if --json is set by flag, environment or config file, even if other options are invalid.
 bool wants_json(const std::vector<std::string> & args);
 
 } // namespace penelope

@@ -13,7 +13,7 @@ namespace penelope {
 
 namespace {
 
-// A file of predictions and the K to take them at: "a.jsonl@K=3", or -1 where no K is said.
+// A prediction file, at the K of "a.jsonl@K=3" or at `steps` (-1: its default K).
 struct Compared {
     std::vector<Evaluation> runs;
     Outcomes                outcomes;
@@ -59,12 +59,12 @@ int compare_predictions(const Options & options, Terminal & terminal) {
         files.push_back(file);
     }
     if (files.size() != 2) {
-        throw UsageError("--compare: takes two files of predictions",
-                         "penelope eval --compare a.jsonl b.jsonl, each with @K=N behind it where that K is meant");
+        throw UsageError("--compare: expected two prediction files, found " + std::to_string(files.size()),
+                         "penelope eval --compare a.jsonl b.jsonl; a.jsonl@K=N selects a K");
     }
     const std::vector<int> steps = options.steps("latent-steps");
     if (steps.size() > 1) {
-        throw UsageError("-K: a comparison takes one K", "leave it out to compare each at the K its file names");
+        throw UsageError("--compare: -K must be one number", "without -K each file is compared at its default K");
     }
     const int              k      = steps.empty() ? -1 : steps.front();
     const Compared         first  = read_compared(files[0], k);

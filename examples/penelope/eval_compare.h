@@ -1,4 +1,4 @@
-// penelope eval --compare: the paired difference of two files of predictions.
+// penelope eval --compare: paired difference in exact match of two prediction files.
 #pragma once
 
 #include "options.h"

@@ -34,7 +34,7 @@ double rounded(double value, double unit) {
     return std::round(value / unit) * unit;
 }
 
-// "auto (3.2)": and the steps it took, in the mean.
+// "auto (3.2)": with the mean number of steps taken.
 std::string auto_text(const Score & s) {
     char text[32];
     std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_steps_taken);
@@ -59,13 +59,12 @@ std::string depth_text(const Evaluation & run, const Score & s) {
     return run.is_visible() ? "" : ", K=" + steps_label(s.n_steps);
 }
 
-// Nothing is cut off in silence: an unfinished trace is scored by what there is of it. Empty when all answers ended.
+// Truncated answers are scored as they are, which lowers the score: say so. "" if none was truncated.
 std::string truncation_note(const std::string & who, const Evaluation & run, const Score & s) {
     if (s.truncated == 0) {
         return "";
     }
-    return who + depth_text(run, s) + ": " + percent(s.truncated) +
-           " of the answers had no room to end and were scored as they were; -n or -c give more";
+    return who + depth_text(run, s) + ": " + percent(s.truncated) + " of the answers were truncated (raise -n or -c)";
 }
 
 std::string chance_line(const std::vector<ChanceLevel> & levels) {
@@ -73,10 +72,10 @@ std::string chance_line(const std::vector<ChanceLevel> & levels) {
     for (const ChanceLevel & level : levels) {
         parts.push_back(percent(level.share) + " (" + level.how + ")");
     }
-    return "without reasoning: " + join(parts, ", ");
+    return "baselines: " + join(parts, ", ");
 }
 
-// Mean and spread over the runs, each at the K its file names; null when that was not among those scored.
+// Mean and standard deviation over the runs, each at its file's default K; null if a run was not evaluated there.
 OrderedJson mean_std_json(const std::vector<Evaluation> & runs) {
     std::vector<double> ems;
     for (const Evaluation & run : runs) {
@@ -122,7 +121,7 @@ void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::str
     for (size_t i = 0; i < runs.size(); i++) {
         if (const auto d = difference_to_chance(runs[i], find_task(runs[i].task))) {
             terminal.line(names[i] + depth_text(runs[i], *find_chosen_score(runs[i])) +
-                          " minus the first of these: " + difference_text(*d));
+                          " minus the first baseline: " + difference_text(*d));
         }
     }
     for (const std::string & note : notes) {
@@ -133,7 +132,7 @@ void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::str
     if (runs.size() > 1) {
         const OrderedJson all = mean_std_json(runs);
         terminal.line(std::to_string(runs.size()) + " runs, each at its own K: " +
-                      (all.is_null() ? "not all of these K were scored"
+                      (all.is_null() ? "not all of these K were evaluated"
                                      : "EM " + percent(all["em_mean"]) + ", sd " + percent(all["em_sd"])));
     }
 }
@@ -143,9 +142,9 @@ int print_interrupted(std::vector<Evaluation> runs, const std::vector<std::strin
     const Evaluation  last     = runs.back();
     const size_t      n_scored = last.scores.empty() ? 0 : last.scores.front().n;
     const std::string kept =
-        (file.empty() ? "--predictions FILE keeps their answers" : file + " holds their answers") +
-        (last.n_unanswered == 0 ? std::string("; not all that should be were timed")
-                                : "; short questions come first, so that the scores are not of all");
+        (file.empty() ? "--predictions FILE saves the answers" : "answers saved in " + file) +
+        (last.n_unanswered == 0 ? std::string("; latency not measured")
+                                : "; short questions come first, so these scores do not represent all questions");
     const Error error(ErrorKind::cancelled,
                       "evaluation: interrupted after " + std::to_string(n_scored) + " of " +
                           std::to_string(n_scored + last.n_unanswered) + " questions" +

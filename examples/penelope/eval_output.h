@@ -1,4 +1,4 @@
-// What penelope eval prints: tables and notes for people, objects for programs.
+// Output of penelope eval: a Markdown table with notes, or JSON.
 #pragma once
 
 #include "options.h"
@@ -18,12 +18,12 @@ std::string percent(double share); // "87.50 %"
 std::string difference_text(const PairedDifference & d);
 OrderedJson difference_json(const PairedDifference & d);
 
-// The scores of runs, complete ones, under the names of their models.
+// Prints the scores of complete runs, labelled with the names of their models.
 void print_runs(const std::vector<Evaluation> & runs, const std::vector<std::string> & names, const Options & options,
                 Terminal & terminal);
 
-// The scores of runs of which the last was interrupted, as far as it came, and returns the exit code. file: where the predictions
-// are, empty for nowhere.
+// Prints the scores of runs, the last of which was interrupted, and returns the exit code. file: the predictions file,
+// or "".
 int print_interrupted(std::vector<Evaluation> runs, const std::vector<std::string> & names, const std::string & file,
                       const Options & options, Terminal & terminal);
 

@@ -39,7 +39,8 @@ StreamOptions stream_options(const Options & options, Terminal & terminal) {
 
 namespace {
 
-// "12 tensors have rows that do not fit: 10 x q4_K stored as q5_0, 2 x q6_K stored as q8_0"
+// "12 tensors have a row size that is not a multiple of the block size: 10 x q4_K stored as q5_0, 2 x q6_K stored as
+// q8_0"
 std::string fallback_summary(const std::vector<TypeFallback> & fallbacks) {
     std::map<std::string, size_t> kinds;
     for (const TypeFallback & fallback : fallbacks) {
@@ -50,7 +51,7 @@ std::string fallback_summary(const std::vector<TypeFallback> & fallbacks) {
         parts.push_back(std::to_string(n) + " x " + kind);
     }
     return std::to_string(fallbacks.size()) + (fallbacks.size() == 1 ? " tensor has" : " tensors have") +
-           " rows that do not fit the blocks of the type: " + join(parts, ", ") + " (names: --json)";
+           " a row size that is not a multiple of the block size: " + join(parts, ", ") + " (names: --json)";
 }
 
 } // namespace

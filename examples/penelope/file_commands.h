@@ -8,11 +8,11 @@
 
 namespace penelope {
 
-// Threads, a progress line with size, rate and time left, and an end at the first Ctrl-C. The terminal outlives it.
+// Thread count, a progress line, and cancellation on the first Ctrl-C. The terminal must outlive the result.
 StreamOptions stream_options(const Options & options, Terminal & terminal);
 
-// One line on stdout, or one object with --json; tensors that took another type than asked for go to stderr. `dry`:
-// nothing was written.
+// Prints one line, or one JSON object with --json, and a warning for tensors that got another type than requested.
+// dry: nothing was written.
 void report_file(const FileResult & result, const Options & options, Terminal & terminal, bool dry = false);
 
 } // namespace penelope

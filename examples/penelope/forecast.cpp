@@ -32,8 +32,8 @@ std::string forecast_text(const LayerCosts & costs, const LatentShape & shape, i
     char text[256];
     std::snprintf(
         text, sizeof(text),
-        "forecast after the prompt: penelope K=%d %.1f ms, coconut K=%d %.1f ms; a step of penelope is cheaper "
-        "while %d rows cost less than %.2f times one row, here they cost %.2f",
+        "predicted time after the prompt: penelope K=%d %.1f ms, coconut K=%d %.1f ms; a Penelope step is cheaper "
+        "if %d rows cost less than %.2f times one row (measured: %.2f)",
         n_steps, penelope_forecast(costs, shape, n_steps), n_thoughts, coconut_forecast(costs, n_layer, n_thoughts),
         shape.n_memory, double(n_layer) / (shape.end - shape.start),
         layer_cost(costs, shape.n_memory) / layer_cost(costs, 1));

@@ -1,5 +1,5 @@
-// What latent steps should take on a machine, from what one layer costs it on a few rows: Penelope takes several rows through some
-// of the layers, Coconut one row through all of them.
+// Predicts the time of latent steps from the measured time of one layer on a few rows: a Penelope step runs several
+// rows through the layers of the interval, a Coconut step one row through all layers.
 #pragma once
 
 #include "latent/modules.h"
@@ -11,16 +11,16 @@ namespace penelope {
 
 using LayerCosts = std::map<int, double>; // rows -> ms of one layer
 
-// Between the measured numbers of rows, and beyond them, along straight lines. At least two are measured.
+// Linear interpolation and extrapolation. Needs at least two measurements.
 double layer_cost(const LayerCosts & costs, int n_rows);
 
-// ms between prompt and answer: K refinements of the memory through the interval, then the final pass; memory updates, readout
-// and head are not in it.
+// ms between prompt and answer: K times the memory rows through the interval, then the final pass. Memory updates,
+// readout and output head are not included.
 double penelope_forecast(const LayerCosts & costs, const LatentShape & shape, int n_steps);
-// K thoughts and the end row through all layers.
+// K thoughts and the end-of-thought token through all layers.
 double coconut_forecast(const LayerCosts & costs, int n_layer, int n_steps);
 
-// Both in a sentence, and when a step of which is cheaper.
+// Both predictions in one sentence, and when a Penelope step is cheaper.
 std::string forecast_text(const LayerCosts & costs, const LatentShape & shape, int n_layer, int n_steps,
                           int n_thoughts);
 

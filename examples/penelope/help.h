@@ -1,4 +1,4 @@
-// Help texts made from the tables of options and commands.
+// Generates --help and the Markdown page from the tables of options and commands.
 #pragma once
 
 #include "commands.h"

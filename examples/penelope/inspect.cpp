@@ -7,12 +7,12 @@ namespace penelope {
 InspectionFiles::InspectionFiles(const Options & options) {
     for (const char * name : { "trace", "dump" }) {
         if (options.given(name) && options.flag("cot")) {
-            throw UsageError(std::string("--") + name + ": shows latent steps, and --cot takes none",
-                             "leave out one of the two");
+            throw UsageError(std::string("--") + name + " and --cot exclude each other: --cot has no latent steps",
+                             "give only one");
         }
     }
     if (options.given("trace") && options.text("trace") == options.text("dump")) {
-        throw UsageError("--trace and --dump: name the same file", "give each its own");
+        throw UsageError("--trace and --dump: same file name", "give two different files");
     }
     const bool force = options.flag("force");
     if (options.given("trace")) {
@@ -25,8 +25,7 @@ InspectionFiles::InspectionFiles(const Options & options) {
 
 void InspectionFiles::check(const Engine & engine) const {
     if ((trace_ || dump_) && engine.sidecar() == nullptr) {
-        throw Error(ErrorKind::usage,
-                    std::string(trace_ ? "--trace" : "--dump") + ": there are no latent steps to look into",
+        throw Error(ErrorKind::usage, std::string(trace_ ? "--trace" : "--dump") + " needs a sidecar",
                     "give a sidecar with --sidecar FILE");
     }
 }

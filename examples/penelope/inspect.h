@@ -1,4 +1,4 @@
-// The files of --trace and --dump: what happens inside between the prompt and the answer.
+// The files of --trace (a JSON line per latent step) and --dump (intermediate tensors).
 #pragma once
 
 #include "base/atomic_file.h"
@@ -18,13 +18,13 @@ class InspectionFiles {
     // Opens what --trace and --dump name; an existing file needs --force.
     explicit InspectionFiles(const Options & options);
 
-    // Throws Error(usage) when there will be nothing to write: the model has no latent steps.
+    // Throws Error(usage) if a file is requested but the model has no sidecar.
     void check(const Engine & engine) const;
 
-    // Adds a prompt: every one to the trace, the first one to the dump. Does nothing without the two options.
+    // Writes the steps of a prompt to the trace, and the tensors of the first prompt to the dump.
     void add(Session & session, const std::vector<int32_t> & prompt, const OrderedJson & id, int n_steps);
 
-    // Puts the files in their places. Without it nothing is left behind.
+    // Commits the files. Without this call nothing is left on disk.
     void finish();
 
   private:

@@ -14,7 +14,7 @@ namespace {
 
 using StopFunction = void (*)(void *);
 
-// A signal handler has no other way to reach the state of the program.
+// Globals, because a signal handler has no other access to state.
 std::atomic<StopFunction>        stop_function{ nullptr };
 std::atomic<void *>              stop_object{ nullptr };
 std::atomic<int>                 n_interrupts{ 0 };
@@ -26,7 +26,7 @@ std::atomic<const std::string *> exit_message{ nullptr };
 static_assert(std::atomic<StopFunction>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 [[noreturn]] void end_process(int code) {
-    // What is on the line already stays readable.
+    // End the current line first.
     static constexpr char plain[]   = "\n";
     static constexpr char removed[] = "\nerror: interrupted: unfinished output was removed\n";
 
@@ -71,7 +71,7 @@ bool is_ignored(int signal_number) {
 void handle(int signal_number, void (*handler)(int)) {
     struct sigaction action {};
     sigemptyset(&action.sa_mask);
-    action.sa_handler = handler; // no SA_RESTART: a read that waits for input has to return
+    action.sa_handler = handler; // no SA_RESTART: a blocking read must return
     sigaction(signal_number, &action, nullptr);
 }
 
@@ -87,13 +87,13 @@ void install_interrupt_handler() {
     }
     struct sigaction action {};
     sigemptyset(&action.sa_mask);
-    // A file that grows beyond the user's limit is an error of the write, like a full disk.
+    // Exceeding the file size limit then fails in write(), like a full disk.
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, nullptr);
 }
 
 void set_exit_message(const std::string & line) {
-    static auto & said = *new std::list<std::string>; // all of them stay, as long as a signal may come
+    static auto & said = *new std::list<std::string>; // never freed: a signal handler may read any of them
     exit_message.store(nullptr);
     if (!line.empty()) {
         said.push_back(line);

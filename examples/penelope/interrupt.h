@@ -1,21 +1,21 @@
-// Ctrl-C. The first press asks the watched work to stop; a second one before reset_interrupts() ends the process with
-// 130, removing unfinished output files. Without watched work the first press ends the process. SIGTERM and SIGHUP end
-// it at once, with 128 + their number, unless a hold of all signals lives.
+// Signal handling of the program.
+//
+// SIGINT (Ctrl-C): while a CancelOnInterrupt exists, the first one cancels its work; a second one before
+// reset_interrupts() exits with 130 and removes unfinished output files. Otherwise the first one exits. SIGTERM and
+// SIGHUP exit at once with 128 + signal number, unless an InterruptDeferral of all signals exists.
 #pragma once
 
 #include <string>
 
 namespace penelope {
 
-// Installs the handlers of the signals that end a program, but for SIGINT and SIGHUP where the caller had them ignored,
-// as nohup does. Call once, early.
+// Installs the handlers. SIGINT and SIGHUP stay ignored if the caller ignores them, as nohup does. Call once, early.
 void install_interrupt_handler();
 
-// What a process that a signal ends prints on stdout last, a whole line; "" for nothing.
+// A line that is printed on stdout when a signal ends the process; "": none.
 void set_exit_message(const std::string & line);
 
-// While it lives, the first Ctrl-C calls stop(object) instead of ending the process. stop is called in a signal
-// handler.
+// While it exists, the first Ctrl-C calls stop(object) instead of ending the process. stop runs in a signal handler.
 class CancelOnInterrupt {
   public:
     CancelOnInterrupt(void (*stop)(void * object), void * object);
@@ -24,8 +24,8 @@ class CancelOnInterrupt {
     CancelOnInterrupt & operator=(const CancelOnInterrupt &) = delete;
 };
 
-// While one lives and nothing is watched, the first two presses are only counted: the holder looks at
-// interrupt_count(). One of all signals counts the first SIGTERM or SIGHUP as such a press.
+// While it exists (and no CancelOnInterrupt does), the first two Ctrl-C only increase interrupt_count(), which the
+// owner polls. With all_signals, the first SIGTERM or SIGHUP is counted the same way.
 class InterruptDeferral {
   public:
     enum Signals { ctrl_c, all_signals };
@@ -39,8 +39,8 @@ class InterruptDeferral {
     const Signals signals_;
 };
 
-int  interrupt_count(); // presses since the last reset
+int  interrupt_count(); // since the last reset
 void reset_interrupts();
-int  interrupted_exit_code(); // 130, or 128 + the number of the other signal that was counted
+int  interrupted_exit_code(); // 130, or 128 + number of the SIGTERM or SIGHUP that was counted
 
 } // namespace penelope

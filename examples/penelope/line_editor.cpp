@@ -17,19 +17,20 @@ namespace penelope {
 
 namespace {
 
-constexpr char escape_mark = '\1'; // brackets what takes no room in a prompt
+constexpr char escape_mark = '\1'; // marks zero-width escape sequences in the prompt
 
-constexpr const char * paste_on  = "\033[?2004h"; // the terminal brackets pasted text from here on
+constexpr const char * paste_on  = "\033[?2004h"; // bracketed paste mode
 constexpr const char * paste_off = "\033[?2004l";
 
-// Set by the signals that stop the program and let it go on.
+// Set by the handlers of SIGTSTP and SIGCONT.
 volatile std::sig_atomic_t stop_asked = 0, was_stopped = 0;
 
 void on_job_control(int signal_number) {
     (signal_number == SIGTSTP ? stop_asked : was_stopped) = 1;
 }
 
-// While it lives, Ctrl-Z and the way back are only noted: the terminal has to be put right before the one and after the other.
+// While it exists, SIGTSTP and SIGCONT only set flags: the terminal mode must be restored before stopping and set again
+// after continuing.
 class JobControl {
   public:
     JobControl() {
@@ -46,7 +47,7 @@ class JobControl {
     JobControl(const JobControl &)             = delete;
     JobControl & operator=(const JobControl &) = delete;
 
-    // Stops the process as if there were no handler; returns when it goes on.
+    // Stops the process with the default action of SIGTSTP; returns after SIGCONT.
     static void stop() {
         struct sigaction plain {
         }, ours{};
@@ -74,10 +75,10 @@ struct LineEditor::Impl {
     std::string              prompt;
     std::vector<std::string> completions;
     bool                     on_terminal;
-    bool                     brackets     = true;  // the terminal can be told to bracket what is pasted
+    bool                     brackets     = true;  // the terminal supports bracketed paste
     bool                     interrupted  = false; // by Ctrl-C while waiting for a key
     bool                     had_text     = false; // at that moment
-    int                      n_interrupts = 0;     // of Ctrl-C before this line
+    int                      n_interrupts = 0;     // Ctrl-C count before this line
     ChatHistory              earlier{ "" };
 
     std::FILE *                                      out = stdout;
@@ -92,8 +93,8 @@ struct LineEditor::Impl {
 
     static char * give_prompt(EditLine * edit) { return of(edit).prompt.data(); }
 
-    // Waits for a key; false when Ctrl-C came first. Signals are let in only while waiting, so that none slips through between the
-    // look at what they noted and the wait.
+    // Waits for a key; false if Ctrl-C came first. Signals are blocked except inside pselect(), so that none is lost
+    // between checking the flags and waiting.
     bool wait_for_key() {
         sigset_t signals, before;
         sigemptyset(&signals);
@@ -104,7 +105,7 @@ struct LineEditor::Impl {
         bool pressed = interrupt_count() != n_interrupts;
         for (bool ready = false; !ready && !pressed; pressed = interrupt_count() != n_interrupts) {
             if (stop_asked || was_stopped) {
-                give_terminal_back();
+                suspend();
             }
             fd_set keys;
             FD_ZERO(&keys);
@@ -115,8 +116,8 @@ struct LineEditor::Impl {
         return !pressed;
     }
 
-    // Lets the shell have the terminal as it was, until we go on; then the line is shown again.
-    void give_terminal_back() {
+    // Restores the terminal mode for the shell, stops, and redraws the line after SIGCONT.
+    void suspend() {
         bracket_paste(false);
         el_set(edit.get(), EL_PREP_TERM, 0);
         if (stop_asked) {
@@ -129,7 +130,7 @@ struct LineEditor::Impl {
         el_set(edit.get(), EL_REFRESH);
     }
 
-    // One character from the terminal. libedit's own function goes on waiting after a signal.
+    // Reads one character. libedit's own function does not return after a signal.
     static int read_char(EditLine * edit, wchar_t * out) {
         Impl &         self = of(edit);
         std::mbstate_t state{};
@@ -159,7 +160,7 @@ struct LineEditor::Impl {
         }
     }
 
-    // Bound to the mark the terminal sends before pasted text: takes everything up to the closing mark as it is.
+    // Bound to the start sequence of bracketed paste: inserts everything up to the end sequence.
     static unsigned char insert_paste(EditLine * edit, int) {
         static const std::wstring closing = L"\033[201~";
         std::wstring              text;
@@ -208,12 +209,12 @@ struct LineEditor::Impl {
 
     void start(const Terminal & terminal) {
         use_utf8_locale();
-        // The prompt and the echo belong to the screen, not to a file the answers go to.
+        // Prompt and echo go to the screen even if stdout is a file.
         out = terminal.out_is_tty() ? stdout : stderr;
         edit.reset(el_init("penelope", stdin, out, stderr));
         history.reset(history_init());
         if (!edit || !history) {
-            throw Error(ErrorKind::io, "terminal: the line editor does not start", "use 'penelope run' or a pipe");
+            throw Error(ErrorKind::io, "terminal: cannot start the line editor", "use 'penelope run' or a pipe");
         }
         HistEvent event;
         ::history(history.get(), &event, H_SETSIZE, static_cast<int>(ChatHistory::limit));
@@ -265,7 +266,7 @@ LineEditor::LineEditor(const Terminal & terminal, std::string prompt, std::vecto
     impl_->brackets    = terminal.moves();
     impl_->completions = std::move(completions);
     if (terminal.color_out() && !prompt.empty()) {
-        // libedit prints an escape sequence together with the character that follows it, and none at the end.
+        // libedit prints an escape sequence with the next character, so it must not be at the end of the prompt.
         prompt.insert(prompt.size() - 1, "\1\033[0m\1");
         prompt.insert(0, "\1\033[1;32m\1");
     }
@@ -293,7 +294,7 @@ ReadStatus LineEditor::read_line(std::string & line) {
     impl_->interrupted  = false;
     impl_->n_interrupts = interrupt_count();
     el_resize(impl_->edit.get());
-    // Before the prompt is shown: a Ctrl-D that comes while the terminal still collects whole lines would be lost.
+    // Before the prompt is shown: a Ctrl-D typed while the terminal is still in line mode would be lost.
     el_set(impl_->edit.get(), EL_PREP_TERM, 1);
     impl_->bracket_paste(true);
     int          n_read = 0;
@@ -332,7 +333,7 @@ ReadStatus LineEditor::read(std::string & message) {
             return status;
         }
         if (status == ReadStatus::end) {
-            // What came before the end of a pipe is still a message.
+            // An unterminated last message of a pipe counts.
             return message.empty() ? ReadStatus::end : ReadStatus::message;
         }
         const bool fence = line == "\"\"\"";

@@ -1,5 +1,5 @@
-// Reads messages from a person or a pipe. On a terminal: libedit with history, completion of words that start a line,
-// pasted text of several lines as one message, and a terminal that is as it was while Ctrl-Z has stopped us. On anything else: plain lines, nothing printed.
+// Reads the messages of penelope chat. On a terminal: libedit with history, completion of slash commands, bracketed
+// paste (several pasted lines are one message) and job control (Ctrl-Z). On a pipe: plain lines, nothing is printed.
 //
 // A message can span lines in three ways: pasted, with a backslash at the end of a line, or between lines of """.
 #pragma once
@@ -21,13 +21,13 @@ enum class ReadStatus {
 
 class LineEditor {
   public:
-    // completions: words Tab completes at the start of a line. history: of earlier sessions; used on a terminal only.
+    // completions: words that Tab completes at the start of a line. history: used on a terminal only.
     LineEditor(const Terminal & terminal, std::string prompt, std::vector<std::string> completions,
                ChatHistory history);
     ~LineEditor();
 
-    // On a terminal the caller holds an InterruptDeferral. Ctrl-C on a line with text only discards the text. The message
-    // has no newline at its end.
+    // On a terminal the caller must hold an InterruptDeferral. Ctrl-C on a line with text only discards the text. The
+    // message has no trailing newline.
     ReadStatus read(std::string & message);
 
   private:

@@ -1,5 +1,5 @@
-// penelope: one program, many commands. Finds the command, runs it, turns errors into messages and exit codes:
-// 0 done, 1 failed, 2 wrong usage, 130 interrupted (128 + the number of the signal).
+// Entry point of penelope. Runs the command and turns errors into messages and exit codes: 0 success, 1 failure,
+// 2 wrong usage, 130 interrupted (128 + signal number).
 #include "commands.h"
 #include "early_json.h"
 #include "graph/ggml_abort.h"
@@ -65,7 +65,7 @@ void print_devices(Terminal & terminal) {
     terminal.write(format_table(rows, TableFormat::markdown));
 }
 
-// Before any work is done for a device that is not there.
+// Checks --device before any work is done.
 void check_device(const std::string & name) {
     try {
         find_device(name);
@@ -74,7 +74,7 @@ void check_device(const std::string & name) {
     }
 }
 
-// "help" and "help run" in the words of the options; "help --markdown", "help --settings", "help --man [run]",
+// "help" and "help run" like --help; "help --markdown", "help --settings", "help --man [run]",
 // "help --completion" and "help --commands" for the files that are made from them.
 int print_help(const std::vector<std::string> & args, Terminal & terminal) {
     if (args.size() > 1 && args[1] == "--markdown") {
@@ -113,7 +113,7 @@ void set_json_errors(bool json) {
     set_exit_message(json ? dump_json(error_json(Error(ErrorKind::cancelled, "interrupted: by a signal"))) + "\n" : "");
 }
 
-// The end of the process, in the words of any other error. Nothing that may wait for the device is called.
+// Reports a fatal error of a device and exits. Calls nothing that may wait for the device.
 [[noreturn]] void end_without_device(const Error & error) {
     if (json_errors) {
         std::printf("%s\n", dump_json(error_json(error)).c_str());
@@ -125,19 +125,19 @@ void set_json_errors(bool json) {
     _exit(exit_failed);
 }
 
-// json: set as soon as it is known, for the report of what fails later.
+// json: set as soon as it is known, because later errors are reported in that form.
 int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & json) {
     if (!args.empty() && args[0] == "help") {
         return print_help(args, terminal);
     }
     if (std::find(args.begin(), args.end(), "-v") != args.end()) {
-        log_set_level(LogLevel::debug); // what parsing itself has to say
+        log_set_level(LogLevel::debug); // so that parsing can log
     }
     const Options options = parse_options(args, command_names());
     json                  = find_command(options.command()) != nullptr && has_option(options.command(), "json") &&
            (options.flag("json") || (has_option(options.command(), "format") && options.text("format") == "json"));
     if (options.flag("quiet") && options.flag("verbose") && options.source("quiet") == options.source("verbose")) {
-        throw UsageError("--quiet and --verbose: contradict each other", "give one of them");
+        throw UsageError("--quiet and --verbose exclude each other", "give only one");
     }
     terminal.configure(options);
     set_json_errors(json);
@@ -170,21 +170,21 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
 
 int report(const Error & error, bool json, Terminal & terminal) {
     terminal.progress("");
-    set_exit_message(""); // this error is the last word
+    set_exit_message(""); // the error below replaces it
     if (json) {
         try {
             terminal.line(dump_json(error_json(error)));
             return exit_code(error);
         } catch (const Error &) {
-            // stdout is gone: stderr has to do.
+            // stdout failed: use stderr.
         }
     }
     terminal.error(error);
     return exit_code(error);
 }
 
-// A caller may close standard streams. The next file opened would take their place, and text meant for people would be written
-// into it. What is missing becomes a stream that cannot be written to, so that the failure is noticed.
+// If the caller closed a standard stream, the next file opened would get its descriptor and messages would be written
+// into that file. Such descriptors are opened read-only on /dev/null, so that writes fail and are noticed.
 void open_standard_streams() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) {
@@ -205,9 +205,7 @@ int run_program(const std::vector<std::string> & args) {
     } catch (const Error & error) {
         return report(error, json, terminal);
     } catch (const std::bad_alloc &) {
-        return report(
-            Error(ErrorKind::memory, "memory: there is not enough of it", "a smaller --ctx-size or model needs less"),
-            json, terminal);
+        return report(Error(ErrorKind::memory, "out of memory", "use a smaller --ctx-size or model"), json, terminal);
     } catch (const std::filesystem::filesystem_error & error) {
         return report(Error(ErrorKind::io, in_quotes(error.path1().string(), 1024) + ": " + error.code().message()),
                       json, terminal);

@@ -1,4 +1,4 @@
-// What an installed program comes with, made from the tables of options and commands: manual pages and the completion of bash.
+// Generates the manual pages and the bash completion from the tables of options and commands.
 #pragma once
 
 #include "commands.h"

@@ -1,4 +1,4 @@
-// Repeated measurements of several things side by side.
+// Runs benchmark cases repeatedly and records their times.
 #pragma once
 
 #include "graph/rpc.h"
@@ -19,17 +19,17 @@ struct BenchCase {
     double               divisor   = 1.0;   // of the times, e.g. by the number of layers
     bool                 is_decode = false; // its tokens are written one by one
     Context *            context   = nullptr;
-    std::function<int()> run; // does it once, gives the sequential layer applications
+    std::function<int()> run; // runs once, returns the number of sequential layer applications
 
     std::vector<double> ms; // one per repetition, divided
     int                 layer_applications = 0;
     Traffic             traffic; // of the last repetition
 
     double mean() const;
-    double sd() const; // of the sample; 0 for one
+    double sd() const; // sample standard deviation; 0 for one run
 };
 
-// Runs every case once to warm up and then `repetitions` times, taking turns, so that a drift of the machine meets all.
+// One warm-up run per case, then `repetitions` rounds over all cases, so that a drifting clock speed affects all.
 void run_cases(std::vector<BenchCase> & cases, int repetitions, Terminal & terminal);
 
 } // namespace penelope

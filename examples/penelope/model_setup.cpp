@@ -22,7 +22,7 @@ namespace penelope {
 
 namespace {
 
-// Shows a progress line, but only when what it stands for takes longer than half a second.
+// Shows a progress line if the work takes longer than half a second.
 class DelayedProgress {
   public:
     DelayedProgress(Terminal & terminal, std::string text) : terminal_(terminal) {
@@ -76,7 +76,7 @@ void add_loras(const std::string & text, std::vector<LoraFile> & out) {
             lora.path = part.substr(0, colon);
         }
         if (lora.path.empty()) {
-            throw UsageError("--lora: the file name is empty");
+            throw UsageError("--lora: empty file name");
         }
         out.push_back(std::move(lora));
     }
@@ -99,7 +99,7 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
     }
     if (!load.loras.empty() && engine->prompt_format() == nullptr) {
         terminal.warning("--lora " + load.loras.front().path +
-                         ": does not say how its model is asked; the prompt goes to it as it is");
+                         ": LoRA has no prompt template; the prompt is used as is");
     }
     const int n_threads =
         options.integer("threads") > 0 ? static_cast<int>(options.integer("threads")) : default_thread_count();
@@ -121,10 +121,10 @@ std::shared_ptr<const Engine> load_with(LoadOptions load, const Options & option
 
 std::string wanted_split(const Options & options) {
     if (options.given("split") && options.text("split").empty()) {
-        throw UsageError("--split: names no device", "e.g. --split CPU=10,RPC0=20");
+        throw UsageError("--split: empty list", "e.g. --split CPU=10,RPC0=20");
     }
     if (options.given("split") && options.given("device") && options.text("device") != "auto") {
-        throw UsageError("--split and --device: contradict each other", "--split names the devices itself");
+        throw UsageError("--split and --device exclude each other", "--split already names the devices");
     }
     return options.text("split");
 }
@@ -156,18 +156,17 @@ void check_method_supported(const Engine & engine, const std::string & method, i
     if (engine.sidecar() == nullptr && (n_steps > 0 || !method.empty())) {
         throw Error(ErrorKind::usage,
                     n_steps > 0 ? "-K " + std::to_string(n_steps) + ": latent steps need a sidecar"
-                                : "--" + method + ": visible steps need a sidecar",
+                                : "--" + method + ": needs a sidecar",
                     n_steps > 0
                         ? "give one with --sidecar FILE"
-                        : "give one with --sidecar FILE; a LoRA given with --lora writes its steps without this flag");
+                        : "give one with --sidecar FILE; a LoRA given with --lora writes its steps without --cot");
     }
     if (n_steps == kAutoSteps && engine.sidecar() == nullptr) {
         throw Error(ErrorKind::usage, "-K auto: latent steps need a sidecar", "give one with --sidecar FILE");
     }
     if (!method.empty() && !engine.sidecar()->visible_steps.value_or(false) && !ignore_mismatch) {
-        throw Error(ErrorKind::usage,
-                    "--" + method + ": the LoRA of this sidecar does not write visible steps by itself",
-                    "use the LoRA it was started from with --lora; --ignore-mismatch runs it as it is");
+        throw Error(ErrorKind::usage, "--" + method + ": this sidecar's LoRA was not trained on CoT",
+                    "use the LoRA of the CoT fine-tuning stage with --lora, or run it anyway with --ignore-mismatch");
     }
     if (n_steps >= 0) {
         check_steps(engine.method(method), n_steps);
@@ -178,12 +177,10 @@ PromptOptions prompt_choice(const Options & options) {
     const PromptOptions choice{ options.text("chat-template"), options.flag("raw"), options.text("system"),
                                 thinking_option(options) };
     if (choice.raw && choice.chat_template != "auto" && choice.chat_template != "none") {
-        throw UsageError("--raw and --chat-template " + choice.chat_template + ": contradict each other",
-                         "give one of them");
+        throw UsageError("--raw and --chat-template " + choice.chat_template + " exclude each other", "give only one");
     }
     if (choice.raw && !choice.system.empty()) {
-        throw UsageError("--raw and --system: without a template there is no place for a system message",
-                         "give one of them");
+        throw UsageError("--raw and --system exclude each other: a system message needs a template", "give only one");
     }
     return choice;
 }
@@ -191,8 +188,8 @@ PromptOptions prompt_choice(const Options & options) {
 PromptWriter prompt_writer(const Engine & engine, const PromptOptions & choice, Terminal & terminal) {
     PromptWriter writer(engine, choice);
     if (writer.no_template() && !engine.tokenizer().chat_template().empty()) {
-        terminal.warning(writer.no_template()->message() + "; the prompt goes to the model as it is (" +
-                         writer.no_template()->hint + ")");
+        terminal.warning(writer.no_template()->message() + "; the prompt is used as is (" + writer.no_template()->hint +
+                         ")");
     } else {
         terminal.note(writer.description());
     }
@@ -240,7 +237,7 @@ GenerateOptions generate_options(const Options & options, int n_steps) {
     generate.stop      = options.list("stop");
     generate.grammar   = read_constraint(options);
     if (std::find(generate.stop.begin(), generate.stop.end(), "") != generate.stop.end()) {
-        throw UsageError("--stop: it is empty", "give the text before which the answer ends");
+        throw UsageError("--stop: empty text", "give the text to stop at");
     }
     return generate;
 }

@@ -1,4 +1,4 @@
-// From the options of a command to a loaded model and the settings of its sessions.
+// Turns the options of a command into a loaded model, session settings and sampling settings.
 #pragma once
 
 #include "infer/prompt.h"
@@ -13,24 +13,24 @@
 
 namespace penelope {
 
-// Loads what -m, --sidecar (or the given adapter instead, a sidecar or a LoRA) and --lora name. On a terminal it says so
-// when that takes long, and which device was taken.
+// Loads the files of -m, --sidecar and --lora. adapter: a sidecar or LoRA to load instead of --sidecar. On a terminal
+// shows progress if loading takes long, and the device chosen.
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal, const std::string & adapter);
 std::shared_ptr<const Engine> load_engine(const Options & options, Terminal & terminal);
 
-// --split, empty without it. Throws UsageError when --device says otherwise.
+// Value of --split, "" if not given. Throws UsageError if --device is given too.
 std::string wanted_split(const Options & options);
 
-// Throws Error(usage) when the model cannot answer in this way ("cot", "" for its own) or not in so many latent steps; -1:
-// as many as it takes by default. insist: visible steps of a sidecar whose LoRA was not found to write them.
+// Throws Error(usage) if the model does not support the method ("cot", or "" for the sidecar's own) or the number of
+// latent steps (-1: the sidecar's default). ignore_mismatch: allow --cot with a LoRA that was not trained on CoT.
 void check_method_supported(const Engine & engine, const std::string & method, int n_steps, bool ignore_mismatch);
 
-// --chat-template, --raw, --system and --reasoning. Throws UsageError where they contradict each other.
+// --chat-template, --raw, --system and --reasoning. Throws UsageError if they exclude each other.
 PromptOptions prompt_choice(const Options & options);
-// Says on stderr what the choice comes to, and warns of an instruct model whose template is not understood.
+// Prints the chosen template on stderr, and warns if the chat template of an instruct model cannot be used.
 PromptWriter prompt_writer(const Engine & engine, const PromptOptions & choice, Terminal & terminal);
 
-// While the result lives, Ctrl-C cancels what the session generates.
+// While the returned object exists, Ctrl-C cancels the session's generation.
 CancelOnInterrupt cancel_on_interrupt(Session & session);
 
 // The names are those of the option table.
@@ -44,10 +44,10 @@ uint64_t random_seed();
 // n_steps -1: the sidecar's default.
 GenerateOptions generate_options(const Options & options, int n_steps);
 
-// What --reasoning says.
+// Value of --reasoning.
 Thinking thinking_option(const Options & options);
 
-// Tells a session how an answer to this prompt of the template begins, and what the next prompt shares with it.
+// Sets whether the answer starts inside <think>, and how many prompt tokens the next turn's prompt will share.
 void expect_reasoning(const ChatTemplate & chat, size_t n_prompt, GenerateOptions & generate);
 
 } // namespace penelope

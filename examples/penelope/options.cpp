@@ -1,4 +1,4 @@
-// Typed access to option values and the checks every value passes.
+// Checks and typed access of option values.
 #include "options.h"
 
 #include "base/format.h"
@@ -68,9 +68,9 @@ std::string limits_text(const std::string & limits) {
     const bool   has_low   = low > -std::numeric_limits<double>::infinity();
     const bool   has_high  = high < std::numeric_limits<double>::infinity();
     if (has_low && has_high) {
-        return "has to lie between " + limits.substr(0, dots) + " and " + limits.substr(dots + 2);
+        return "must be between " + limits.substr(0, dots) + " and " + limits.substr(dots + 2);
     }
-    return has_low ? "has to be at least " + limits.substr(0, dots) : "has to be at most " + limits.substr(dots + 2);
+    return has_low ? "must be >= " + limits.substr(0, dots) : "must be <= " + limits.substr(dots + 2);
 }
 
 template <typename T> std::string check_number(const OptionRow & row, const std::string & value, const char * what) {
@@ -109,12 +109,12 @@ std::optional<std::vector<int>> parse_steps(const std::string & text) {
     return out;
 }
 
-// What is wrong with a value of this row; "" when nothing is.
+// Why the value is invalid for this option; "" if it is valid.
 std::string check_value(const OptionRow & row, const std::string & value) {
     switch (row.kind) {
         case OptionKind::integer: return check_number<int64_t>(row, value, "a whole number");
         case OptionKind::number: return check_number<double>(row, value, "a number");
-        case OptionKind::flag: return parse_flag(value) ? "" : "'" + value + "' is neither true nor false";
+        case OptionKind::flag: return parse_flag(value) ? "" : "'" + value + "' is not true or false";
         case OptionKind::choice: {
             const std::vector<std::string> choices = split(row.limits, '|');
             if (std::find(choices.begin(), choices.end(), value) != choices.end()) {
@@ -152,7 +152,7 @@ void Options::set(const OptionRow & row, const std::vector<std::string> & values
         }
     }
     if (values.size() > 1 && !row.repeats && source != OptionSource::flag) {
-        throw UsageError(label + ": a list, but it takes one value (from " + where + ")", option_help_line(row));
+        throw UsageError(label + ": expected one value, found a list (from " + where + ")", option_help_line(row));
     }
     const auto found = values_.find(row.name);
     if (found == values_.end() || found->second.source < source) {
@@ -174,7 +174,7 @@ OptionSource Options::source(std::string_view name) const {
 std::string Options::single(std::string_view name) const {
     const OptionRow & r     = row(name);
     const auto        found = values_.find(name);
-    // The last of several flags counts, as everywhere.
+    // The last of several flags wins.
     return found == values_.end() || found->second.values.empty() ? r.fallback : found->second.values.back();
 }
 

@@ -1,5 +1,5 @@
-// From argv to the options of one command. Values come from flags, then the environment, then the file of --config,
-// then the table's default; every one passes the same checks, whichever way it came.
+// Parses argv into the options of one command. Flags take precedence over environment variables, those over the file
+// of --config, and that over the defaults. Values are checked the same way whatever their source.
 #pragma once
 
 #include "base/error.h"
@@ -14,7 +14,7 @@
 
 namespace penelope {
 
-// Wrong usage, exit code 2. Errors of this kind also come from the library, where only the files can tell that a value is wrong.
+// Wrong usage, exit code 2. The library throws this kind too, for values that are wrong for the loaded files.
 class UsageError : public Error {
   public:
     explicit UsageError(const std::string & message, const std::string & advice = "")
@@ -35,7 +35,7 @@ class Options {
     OptionSource source(std::string_view name) const;
 
     bool                     flag(std::string_view name) const;
-    std::string              text(std::string_view name) const; // "" when neither given nor defaulted
+    std::string              text(std::string_view name) const; // "" if not given and without default
     int64_t                  integer(std::string_view name) const;
     double                   number(std::string_view name) const;
     std::vector<std::string> list(std::string_view name) const;  // all values of a repeatable option
@@ -44,8 +44,8 @@ class Options {
     // The value of an option that has to be given. Throws UsageError.
     std::string required(std::string_view name) const;
 
-    // Checks the values against the row and takes them unless a stronger source has spoken. where stands in the error:
-    // "PENELOPE_TEMP", "a.toml", "" for flags.
+    // Checks the values and stores them unless a source of higher precedence has set the option. where: for error
+    // messages, "PENELOPE_TEMP", "a.toml", "" for flags.
     void set(const OptionRow & row, const std::vector<std::string> & values, OptionSource source,
              const std::string & where);
 
@@ -66,13 +66,13 @@ class Options {
 // none (then only general options are there). Throws UsageError.
 Options parse_options(const std::vector<std::string> & args, const std::vector<std::string> & commands);
 
-// "true", "1", "on", "yes" and their opposites; nothing else is a flag's value.
+// "true", "1", "on", "yes", or "false", "0", "off", "no"; nullopt for anything else.
 std::optional<bool> parse_flag(std::string_view text);
 
-// "--top-k K   sample among the K best tokens; 0: all (default 40)"
+// "--top-k K   sample from the K most likely tokens; 0: all (default 40)"
 std::string option_help_line(const OptionRow & row);
 
-// The name nearest to a misspelt one; "" when none is near.
+// The candidate most similar to a misspelt name; "" if none is similar.
 std::string nearest_name(std::string_view name, const std::vector<std::string> & candidates);
 
 } // namespace penelope

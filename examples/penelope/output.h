@@ -1,4 +1,4 @@
-// The forms results take on stdout: JSON objects as scripts rely on them, and tables in Markdown, CSV or JSON.
+// Output on stdout: JSON errors, and tables in Markdown, CSV or JSON.
 #pragma once
 
 #include "base/error.h"
@@ -14,10 +14,10 @@ OrderedJson error_json(const Error & error);
 
 enum class TableFormat { markdown, csv, json };
 
-// Throws nothing: the names are those of the option table.
+// The name was already checked by the option table.
 TableFormat parse_table_format(const std::string & name);
 
-// Rows of objects with the same keys as a table; the keys of the first row give the columns and their order. Numbers
+// Formats objects with the same keys as a table; the keys of the first object are the columns. Numbers
 // are right-aligned in Markdown.
 std::string format_table(const std::vector<OrderedJson> & rows, TableFormat format);
 

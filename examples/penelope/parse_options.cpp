@@ -1,7 +1,7 @@
 // Reads the command line with CLI11, then the environment and the config file, into Options.
 //
-// CLI11 knows one-letter short flags only and takes a config file before the environment, so spellings are brought to
-// the table's long names before it sees them, and the other two sources are read after it.
+// CLI11 has only one-letter short flags and prefers the config file to the environment. So aliases are replaced by long
+// names before CLI11 runs, and environment and config file are read here afterwards.
 #include "base/log.h"
 #include "config_file.h"
 #include "options.h"
@@ -39,7 +39,7 @@ const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const s
     return nullptr;
 }
 
-// Names an unknown flag and the known one nearest to it.
+// Throws an error that suggests the most similar known flag.
 [[noreturn]] void unknown_flag(const std::string & flag, const std::string & command,
                                const std::vector<const OptionRow *> & rows) {
     std::vector<std::string> names;
@@ -54,7 +54,7 @@ const OptionRow * find_long(const std::vector<const OptionRow *> & rows, const s
     const std::string nearest = nearest_name(flag, names);
     std::string       hint    = foreign_flag_hint(flag);
     if (command.empty()) {
-        hint = "the command goes first: penelope COMMAND [options]";
+        hint = "the command comes first: penelope COMMAND [options]";
     }
     if (hint.empty() && !nearest.empty()) {
         hint = "did you mean " + nearest + "?";
@@ -90,7 +90,7 @@ std::vector<std::string> normalize(const std::vector<std::string> & args, const 
             unknown_flag(arg.substr(0, equals), command, rows);
         }
         if (row == nullptr) {
-            // "-n5" and bundles such as "-qv" are CLI11's business once their first letter is known.
+            // CLI11 handles "-n5" and bundles such as "-qv" if the first letter is a known flag.
             const OptionRow * first = find_long(rows, arg.substr(0, 2));
             if (first == nullptr || !foreign_flag_hint(spelling).empty()) {
                 unknown_flag(spelling, command, rows);
@@ -100,7 +100,7 @@ std::vector<std::string> normalize(const std::vector<std::string> & args, const 
         }
         const bool inline_value = equals != std::string::npos;
         if (inline_value && takes_value(*row)) {
-            // As two words, so that an empty value stays a value.
+            // As two arguments, so that an empty value is preserved.
             out.push_back("--" + std::string(row->name));
             out.push_back(arg.substr(equals + 1));
         } else {
@@ -135,7 +135,7 @@ void read_flags(Options & options, const std::vector<std::string> & args, const 
     app.allow_extras();
 
     std::vector<CLI::Option *> handles;
-    const OptionRow *          rest = nullptr; // takes all arguments the others leave
+    const OptionRow *          rest = nullptr; // takes all remaining arguments
     for (const OptionRow * row : rows) {
         if (row->kind == OptionKind::argument && row->repeats) {
             rest = row;
@@ -145,7 +145,7 @@ void read_flags(Options & options, const std::vector<std::string> & args, const 
         CLI::Option * option =
             row->kind == OptionKind::flag ? app.add_flag(cli11_names(*row)) : app.add_option(cli11_names(*row));
         if (row->kind != OptionKind::flag) {
-            // Brackets and commas in a value are text: prompts are full of them.
+            // Do not split values at commas or brackets: prompts contain them.
             option->expected(1)->allow_extra_args(false);
         }
         option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -194,7 +194,7 @@ void read_environment(Options & options, const std::vector<const OptionRow *> & 
             continue;
         }
         if (options.source(row->name) == OptionSource::flag) {
-            log_debug("--" + std::string(row->name) + " on the command line goes before " + name);
+            log_debug("--" + std::string(row->name) + " on the command line overrides " + name);
         }
         options.set(*row, { value }, OptionSource::environment, name);
     }
@@ -223,13 +223,13 @@ void read_config(Options & options, const std::vector<const OptionRow *> & rows)
                 known.push_back(row.name);
             }
         }
-        // One file may serve several commands: what another one understands is no mistake.
+        // A config file may be shared by several commands: options of other commands are ignored.
         if (std::find(known.begin(), known.end(), key) == known.end()) {
             const std::string nearest = nearest_name(key, known);
             throw UsageError(entry.where + ": unknown key '" + entry.key + "'",
                              nearest.empty() ? "keys are long flag names" : "did you mean '" + nearest + "'?");
         }
-        log_debug(entry.where + ": '" + entry.key + "' means nothing to 'penelope " + options.command() + "'");
+        log_debug(entry.where + ": '" + entry.key + "' is not an option of 'penelope " + options.command() + "'");
     }
 }
 

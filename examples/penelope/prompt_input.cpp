@@ -26,7 +26,7 @@ std::string read_all(std::istream & in, const std::string & name) {
     while (in.read(piece, sizeof piece), in.gcount() > 0) {
         content.append(piece, static_cast<size_t>(in.gcount()));
     }
-    if (in.bad() || (&in == &std::cin && std::ferror(stdin) != 0)) { // standard input is read by stdio
+    if (in.bad() || (&in == &std::cin && std::ferror(stdin) != 0)) { // std::cin reads through stdio
         throw Error(ErrorKind::io, name + ": " + std::strerror(errno));
     }
     return content;
@@ -51,7 +51,7 @@ std::string read_text(const std::string & path) {
 
 namespace {
 
-// Editors and echo end a text with a newline that is not meant.
+// Editors and echo append a newline that is not part of the prompt.
 std::string without_last_newline(std::string text) {
     if (!text.empty() && text.back() == '\n') {
         text.pop_back();
@@ -74,13 +74,12 @@ std::string text_of(const Json & object, const std::string & origin) {
     const std::optional<std::string> question =
         object.is_object() ? json_find<std::string>(object, "question", origin) : std::nullopt;
     if (!prompt && !question) {
-        throw Error(ErrorKind::format, origin + ": neither \"prompt\" nor \"question\"", line_hint);
+        throw Error(ErrorKind::format, origin + ": missing \"prompt\" or \"question\"", line_hint);
     }
     return prompt ? *prompt : *question;
 }
 
-// number: what it is called when it has no id. What is wrong with it stands in the result, beside the id it has
-// nevertheless.
+// number: the id of a line that has none. An error is stored in the result, so that it is reported under the line's id.
 PromptInput parse_line(const std::string & line, const std::string & origin, size_t number) {
     PromptInput input{ number, "", {} };
     try {
@@ -113,13 +112,13 @@ std::deque<PromptInput> read_batch(const std::string & path) {
         }
     }
     if (prompts.empty()) {
-        throw Error(ErrorKind::format, path + ": no questions in it", line_hint);
+        throw Error(ErrorKind::format, path + ": no prompts found", line_hint);
     }
     return prompts;
 }
 
-// Whether standard input has something to read, its end included. Ctrl-C is let in only while waiting, so that none
-// slips through between the look at the count and the wait. Throws Error(cancelled).
+// Whether standard input can be read (data or end of file). SIGINT is blocked except inside ppoll(), so that no Ctrl-C
+// is lost between checking the count and waiting. Throws Error(cancelled).
 bool input_is_ready(bool wait) {
     sigset_t interrupt, before;
     sigemptyset(&interrupt);
@@ -133,7 +132,7 @@ bool input_is_ready(bool wait) {
     } while (n == -1 && errno == EINTR && interrupt_count() == 0);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (interrupt_count() > 0) {
-        throw Error(ErrorKind::cancelled, "interrupted: no more lines are read");
+        throw Error(ErrorKind::cancelled, "interrupted while reading prompts");
     }
     return n > 0;
 }
@@ -142,7 +141,7 @@ bool input_is_ready(bool wait) {
 
 PromptSource::PromptSource(const Options & options, Terminal & terminal) {
     if (options.given("prompt") + options.given("file") + options.given("batch") > 1) {
-        throw UsageError("run: more than one of --prompt, --file and --batch", "give one of them");
+        throw UsageError("run: --prompt, --file and --batch exclude each other", "give only one");
     }
     if (options.given("batch") && options.text("batch") == "-") {
         streams_ = true;
@@ -168,7 +167,7 @@ std::optional<size_t> PromptSource::total() const {
     return streams_ ? std::nullopt : std::optional(n_total_);
 }
 
-// A piece of standard input, and the lines that are complete with it.
+// Reads a block of standard input and parses the lines it completes.
 void PromptSource::read_more() {
     char          piece[65536];
     const ssize_t n = ::read(STDIN_FILENO, piece, sizeof piece);
@@ -195,7 +194,7 @@ void PromptSource::read_more() {
     }
     bytes_.erase(0, begin);
     if (ended_ && n_total_ == 0) {
-        throw Error(ErrorKind::format, "standard input: no questions in it", line_hint);
+        throw Error(ErrorKind::format, "standard input: no prompts found", line_hint);
     }
 }
 

@@ -1,4 +1,4 @@
-// Where prompts come from: -p, -f, --batch or stdin.
+// The prompts of penelope run: from -p, -f, --batch or stdin.
 #pragma once
 
 #include "base/json.h"
@@ -13,22 +13,23 @@
 namespace penelope {
 
 struct PromptInput {
-    OrderedJson          id; // of a --batch line, else its number from 0; null for a single prompt
+    OrderedJson          id; // "id" of a --batch line, else its index; null for a single prompt
     std::string          text;
-    std::optional<Error> parse_error; // of a line of standard input that is no question
+    std::optional<Error> parse_error; // a line of stdin that is not a valid prompt
 };
 
-// The prompts of a run in their order. Those of -p, -f, stdin and a --batch file are all there, and checked, at the start; those
-// of --batch - come when their lines do.
+// The prompts in order. -p, -f, stdin and --batch FILE are read and checked at once, --batch - is read line by line as
+// it arrives.
 class PromptSource {
   public:
-    // Throws UsageError when sources contradict each other and Error naming file and line for what cannot be read.
+    // Throws UsageError for more than one source, and Error with file and line for invalid input.
     PromptSource(const Options & options, Terminal & terminal);
 
-    // Between 1 and `most` prompts, or none at the end. Waits for the first only. Throws Error(cancelled) on Ctrl-C.
+    // 1 to `most` prompts, none at the end of the input. Waits for the first one only. Throws Error(cancelled) on
+    // Ctrl-C.
     std::vector<PromptInput> next(size_t most);
 
-    std::optional<size_t> total() const; // unknown while lines come
+    std::optional<size_t> total() const; // unknown with --batch -
 
   private:
     void read_more();
@@ -37,7 +38,7 @@ class PromptSource {
     size_t                  n_total_ = 0;
     bool                    streams_ = false;
     bool                    ended_   = true;
-    std::string             bytes_; // of a line that is not complete
+    std::string             bytes_; // the incomplete last line
     int                     n_line_ = 0;
 };
 

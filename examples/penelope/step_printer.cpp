@@ -6,7 +6,7 @@ namespace penelope {
 
 namespace {
 
-// Characters that would break the line, written out.
+// Escapes control characters and shows spaces.
 std::string on_one_line(const std::string & text) {
     std::string out;
     for (char c : text) {
@@ -23,7 +23,7 @@ std::string on_one_line(const std::string & text) {
     return out.empty() ? "-" : out;
 }
 
-// At most so many bytes, no character cut in two.
+// At most n bytes, cut at a UTF-8 character boundary.
 std::string cut_to(const std::string & text, size_t n) {
     if (text.size() <= n) {
         return text;
@@ -53,7 +53,7 @@ StepCallback StepPrinter::callback() {
 }
 
 void StepPrinter::show(const TraceStep & step) {
-    // What a step computes are its features; methods without them have their thoughts.
+    // Penelope has features H_t; Coconut and CODI have only their thoughts.
     const auto & first = !step.features_top.empty() ? step.features_top
                          : !step.memory_top.empty() ? step.memory_top
                                                     : step.readout_top;

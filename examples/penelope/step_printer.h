@@ -1,5 +1,5 @@
-// Shows what a model thinks while it thinks: after every latent step the tokens its states are nearest to, through the final
-// norm and the head. On a terminal one line that is written over, elsewhere a line per step, both on stderr.
+// --watch: prints the nearest tokens of the latent states after every step, i.e. the states through final norm and
+// output head. On a terminal one line that is updated in place, elsewhere a line per step; always on stderr.
 #pragma once
 
 #include "infer/session.h"
@@ -12,27 +12,27 @@ class StepPrinter {
     explicit StepPrinter(Terminal & terminal) : terminal_(terminal) {}
 
     StepCallback callback();
-    // Leaves what was said standing before the answer is written over it.
+    // Wraps on_token: ends the line before the first token of the answer.
     TokenCallback before(const TokenCallback & on_token);
-    void          finish(); // the same where no token comes
+    void          finish(); // the same if there is no token
 
   private:
     void show(const TraceStep & step);
 
     Terminal &               terminal_;
-    std::vector<std::string> said_; // by the first row of every step
+    std::vector<std::string> said_; // nearest token of the first row at every step
     std::string              line_;
 };
 
-// Shows a visible chain of thought as it comes, apart from the answer: dim, on stderr.
+// Streams the chain of thought between <think> and </think> to stderr, dimmed.
 class ReasoningPrinter {
   public:
     explicit ReasoningPrinter(Terminal & terminal) : terminal_(terminal) {}
 
     ReasoningCallback callback();
-    // Ends the thought before the answer begins.
+    // Wraps on_token: ends the thought before the first token of the answer.
     TokenCallback before(const TokenCallback & on_token);
-    void          finish(); // the same where no answer comes
+    void          finish(); // the same if there is no answer
 
   private:
     Terminal & terminal_;

@@ -1,5 +1,5 @@
-// What the three standard streams are, and how to write to people on them: stdout carries answers and tables, stderr
-// all else. Colour and progress appear only on a stream that is a terminal.
+// Writes to stdout (answers and tables) and stderr (everything else). Colour and progress lines appear only on
+// terminals.
 #pragma once
 
 #include "base/error.h"

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 Options with_run_config(Options options) {
     const std::string path = (fs::path(options.required("out")) / "config.toml").string();
     if (options.flag("resume") && !fs::exists(path) && !options.given("data")) {
-        throw Error(ErrorKind::usage, options.text("out") + ": holds no run to continue",
+        throw Error(ErrorKind::usage, options.text("out") + ": no run to resume",
                     "check --out, or start a run without --resume");
     }
     if (!options.flag("resume") || !fs::exists(path)) {
@@ -37,19 +37,19 @@ Options with_run_config(Options options) {
 
 TrainSettings read_train_settings(const Options & options) {
     if (options.given("updates") && options.given("epochs") && options.source("updates") == options.source("epochs")) {
-        throw UsageError("--updates and --epochs: both say how long to train", "give one of them");
+        throw UsageError("--updates and --epochs exclude each other", "give only one");
     }
     const std::string method = options.required("method");
-    if (options.given("lr") && method != "cot" && options.text("lr").find(',') == std::string::npos) {
-        throw UsageError("--lr " + options.text("lr") + ": method " + method + " has two rates",
-                         "of LoRA or backbone and of the modules, e.g. --lr 2e-5,1e-4");
-    }
-    TrainSettings s = default_settings();
+    TrainSettings     s      = default_settings();
     for (const SettingRow & row : setting_table()) {
         if (row.kind == SettingKind::flag) {
             set_setting(row, s, options.flag(row.name) ? "true" : "false");
         } else if (options.given(row.name)) {
-            set_setting(row, s, options.text(row.name));
+            const std::string value = options.text(row.name);
+            set_setting(row, s, value);
+            if (std::string(row.name) == "lr" && method != "cot" && value.find(',') == std::string::npos) {
+                s.module_lr = s.backbone_lr; // one number: every parameter group, as in torch.optim
+            }
         }
     }
     if (options.source("epochs") > options.source("updates")) {

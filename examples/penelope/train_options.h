@@ -1,4 +1,4 @@
-// What the flags of penelope train say, as the settings of a run.
+// Converts the flags of penelope train to training settings.
 #pragma once
 
 #include "options.h"
@@ -7,7 +7,7 @@
 
 namespace penelope {
 
-// With --resume, what the flags do not say is what the run was started with.
+// With --resume, flags that are not given get their values from the run's config.toml.
 Options with_run_config(Options options);
 
 TrainSettings read_train_settings(const Options & options);

@@ -53,7 +53,7 @@ std::string validation_line(const ValidationReport & r) {
            std::to_string(r.n_examples) + (r.is_best ? " | best so far" : "");
 }
 
-// On stderr whether or not it is a terminal: a run that takes hours is looked at in its log.
+// Printed even if stderr is not a terminal, because long runs write to a log file.
 void print_line(const std::string & line, Terminal & terminal) {
     terminal.progress("");
     if (!terminal.quiet()) {
@@ -105,7 +105,7 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
     }
     const size_t all = plan.weight_bytes + plan.optimizer_bytes + plan.graph_bytes;
     text += "examples\n  train " + std::to_string(plan.n_train) + ", valid " + std::to_string(plan.n_valid) +
-            (plan.n_dropped ? ", too long and left out " + std::to_string(plan.n_dropped) : "") + "; the longest has " +
+            (plan.n_dropped ? ", too long and dropped " + std::to_string(plan.n_dropped) : "") + "; the longest has " +
             std::to_string(plan.n_longest) + " tokens\n";
     text += "memory\n  weights " + format_bytes(plan.weight_bytes) + ", optimizer " +
             format_bytes(plan.optimizer_bytes) + ", graph of the longest minibatch " + format_bytes(plan.graph_bytes) +
@@ -114,11 +114,11 @@ void print_plan(const TrainPlan & plan, const Backend & backend, Terminal & term
         text += " of " + format_bytes(*available) + " available";
     }
     text += "\ndevice\n  " + backend.device().name +
-            (plan.unsupported_nodes.empty() ? ": runs every operation"
-                                            : ": cannot run " + join(plan.unsupported_nodes, ", ")) +
+            (plan.unsupported_nodes.empty() ? ": supports every operation"
+                                            : ": does not support " + join(plan.unsupported_nodes, ", ")) +
             "\n";
     text += "prompt of the first example\n" + plan.sample_prompt + (plan.sample_prompt.back() == '\n' ? "" : "\n") +
-            "what it has to learn\n" + plan.sample_target;
+            "target\n" + plan.sample_target;
     terminal.line(text);
 }
 

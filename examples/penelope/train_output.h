@@ -1,4 +1,4 @@
-// How a training run shows itself: a line per update and validation on stderr, its plan and its outcome on stdout.
+// Output of penelope train: log lines on stderr, plan and result on stdout.
 #pragma once
 
 #include "options.h"
@@ -10,7 +10,7 @@
 
 namespace penelope {
 
-// The lines of updates and scores; `log_every`-th updates stay, those between are written over on a terminal.
+// Prints log lines: every log_every-th update, and on a terminal one line that is updated in place.
 TrainEvents shown_events(Terminal & terminal, int64_t log_every);
 
 void show_plan(const TrainPlan & plan, const Backend & backend, const Options & options, Terminal & terminal);

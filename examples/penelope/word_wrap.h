@@ -1,5 +1,5 @@
-// Breaks a growing text between words at the right edge of a terminal. A word is written when it is complete; lines of code between
-// fences are left as they are.
+// Word-wraps streamed text at the width of the terminal. A word is written when it is complete. Fenced code blocks are
+// not wrapped.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// penelope-rpc-server HOST:PORT: lets programs on other machines compute on a device of this one, through ggml's RPC server.
-// For trusted networks only: it asks nobody for a password, and whoever reaches it can make it do anything.
+// penelope-rpc-server HOST:PORT: makes a device of this machine available to programs on other machines, through ggml's
+// RPC server. For trusted networks only: there is no authentication, and clients can do anything.
 #include "base/error.h"
 #include "graph/device.h"
 
@@ -15,7 +15,7 @@ using StartServer = void (*)(const char * endpoint, const char * cache_dir, size
 constexpr const char * usage =
     "usage: penelope-rpc-server HOST:PORT [DEVICE [THREADS]]\n"
     "Serves DEVICE (default: auto, see penelope --list-devices) to one program at a time: penelope --rpc HOST:PORT.\n"
-    "For trusted networks only: there is no password and no encryption.\n";
+    "For trusted networks only: there is no authentication and no encryption.\n";
 
 int serve(const std::string & endpoint, const std::string & name, int n_threads) {
     const penelope::DeviceInfo device = penelope::find_device(name);
@@ -30,7 +30,7 @@ int serve(const std::string & endpoint, const std::string & name, int n_threads)
     }
     ggml_backend_dev_t devices[] = { device.dev };
     start(endpoint.c_str(), nullptr, size_t(n_threads > 0 ? n_threads : penelope::default_thread_count()), 1, devices);
-    throw penelope::Error(penelope::ErrorKind::io, endpoint + ": cannot be served", "is the port in use?");
+    throw penelope::Error(penelope::ErrorKind::io, endpoint + ": cannot listen", "is the port in use?");
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// Model files of known shapes that hold no numbers: a header, and a hole as long as the weights. They load like any other, as
-// zeros, and take no room on the disk.
+// Model files of known shapes that hold no numbers: a header, and a hole as long as the weights. They load like any
+// other, as zeros, and take no room on the disk.
 #pragma once
 
 #include "arch/config.h"

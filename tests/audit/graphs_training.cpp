@@ -56,7 +56,8 @@ void train(const TrainModelOptions & choice, const Backend & backend, const std:
     }
 }
 
-// A few layers, a short vocabulary: what is trained or transposed as a whole is read by the host. Kinds of layers repeat every four.
+// A few layers, a short vocabulary: what is trained or transposed as a whole is read by the host. Kinds of layers
+// repeat every four.
 ModelConfig shortened(ModelConfig config) {
     config.n_layer = 4;
     config.n_vocab = 4096;

@@ -1,9 +1,10 @@
-// Asks a device whether it runs every graph of the program: architectures, methods, depths, batches, training, types of weights and
-// caches, in published shapes. Needs no memory for weights and computes nothing.
+// Asks a device whether it runs every graph of the program: architectures, methods, depths, batches, training, types of
+// weights and caches, in published shapes. Needs no memory for weights and computes nothing.
 //
 //     penelope-audit DEVICE [--rpc HOST:PORT] [--shape NAME...] [--type NAME...] [--steps K...] [--as-gpu]
 //
-// Prints a table and ends with 0; when something is refused, also each refused node with its operation, types and shapes, and with 1.
+// Prints a table and ends with 0; when something is refused, also each refused node with its operation, types and
+// shapes, and with 1.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -120,7 +121,8 @@ int main(int argc, char ** argv) {
                 const AuditFunction ask = [&](const std::string & kind, const std::function<void()> & work) {
                     audit.ask(kind, shape + " " + type, work);
                 };
-                // Types of weights matter to products and tables, those of caches to attention: neither to how many steps there are.
+                // Types of weights matter to products and tables, those of caches to attention: neither to how many
+                // steps there are.
                 AuditCase what{ shape, type, shadow, other, { std::min(2, steps.back()) }, { GGML_TYPE_F16 } };
                 if (type == types.front()) {
                     what.steps  = steps;

@@ -1,5 +1,5 @@
-// What a device is asked about a node that has its place: whether it runs the operation, and whether the operands lie where it can
-// bind them and inside their buffers.
+// What a device is asked about a node that has its place: whether it runs the operation, and whether the operands lie
+// where it can bind them and inside their buffers.
 #pragma once
 
 #include "graph/device.h"

@@ -131,8 +131,8 @@ ggml_backend_t new_backend(ggml_backend_dev_t dev, const char *) {
     return new ggml_backend{ &guid, functions, dev, nullptr };
 }
 
-// A builder that chooses between forms asks before the node has a place. Once it has one it is there to stay: the answer then
-// counts when the graph is computed, so that all refusals are seen and not just the first.
+// A builder that chooses between forms asks before the node has a place. Once it has one it is there to stay: the
+// answer then counts when the graph is computed, so that all refusals are seen and not just the first.
 bool builder_supports_op(ggml_backend_dev_t dev, const ggml_tensor * node) {
     return node->buffer || ggml_backend_dev_supports_op(of(dev).asked.dev, node);
 }

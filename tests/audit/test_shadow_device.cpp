@@ -1,4 +1,5 @@
-// The shadow of a device allocates nothing real, answers builders as the device does, and hears every refusal of a graph.
+// The shadow of a device allocates nothing real, answers builders as the device does, and hears every refusal of a
+// graph.
 #include <doctest/doctest.h>
 
 #include "graph/graph.h"

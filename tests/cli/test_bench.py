@@ -48,7 +48,7 @@ class BenchTest(ModelTest):
         self.assertAlmostEqual(forecast["coconut"]["ms"], 6 * 5 * costs[1], places=5)
         self.assertEqual((forecast["penelope"]["layer_applications"], forecast["coconut"]["layer_applications"]), (6, 30))
         noted = self.ok("bench", "-m", self.model.base, "--prompt", 4, "--gen", 0, "-r", 1, "--phases", "-v").stderr
-        self.assertRegex(noted, r"forecast after the prompt: penelope K=6 .* coconut K=6 .* 8 rows cost less than 3.00 times one row")
+        self.assertRegex(noted, r"predicted time after the prompt: penelope K=6 .* coconut K=6 .* 8 rows cost less than 3.00 times one row")
 
     def test_forms(self):
         args = ("bench", "-m", self.model.base, "--prompt", 4, "--gen", 0, "-r", 1)
@@ -69,7 +69,7 @@ class BenchTest(ModelTest):
         process.stdout.close()
 
     def test_wrong_requests(self):
-        self.error(2, "either --model or --shape", "bench")
+        self.error(2, "exactly one of --model and --shape", "bench")
         for shape in ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "qwen3.5-0.8b"):
             self.error(2, shape, "bench", "--shape", "nothing")
         self.error(2, "METHOD:COUNT", "bench", "-m", self.model.base, "--methods", "penelope")
@@ -78,7 +78,7 @@ class BenchTest(ModelTest):
         self.error(2, "magic", "bench", "-m", self.model.base, "--methods", "magic:1")
         self.error(2, "nothing to measure", "bench", "-m", self.model.base, "--prompt", 0, "--gen", 0)
         for option in ("--prompt", "--gen"):
-            self.error(2, f"{option}: '4294967297' has to lie between 0 and ", "bench", "-m", self.model.base, option, 4294967297)
+            self.error(2, f"{option}: '4294967297' must be between 0 and ", "bench", "-m", self.model.base, option, 4294967297)
         self.error(2, "512", "bench", "-m", self.model.base, "--prompt", 600)
         self.error(2, "coconut", "bench", "-m", self.model.base, "--sidecar", self.model.sidecar, "--methods", "coconut:1")
 

@@ -53,7 +53,7 @@ class ChatTest(ModelTest):
         self.ask(chat, "/set n 2")
         self.assertIn("| 2 tokens", self.ask(chat, "x"))
         self.assertIn("error: --temp: 'hot'", self.ask(chat, "/set temp hot"))
-        self.assertIn("error: --predict: '4294967297' has to lie between", self.ask(chat, "/set n 4294967297"))
+        self.assertIn("error: --predict: '4294967297' must be between", self.ask(chat, "/set n 4294967297"))
         self.assertIn("not a setting", self.ask(chat, "/set colour blue"))
         self.assertRegex(self.ask(chat, "/set K 99"), r"error: -K 99: out of range.*0 to 8")
         self.assertIn("penelope, K = 1 |", self.ask(chat, "x"))
@@ -284,7 +284,7 @@ class ConversationTest(ModelTest):
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line["status"] for line in lines], ["ok"] * 13)
         self.assertTrue(all(line["prompt_tokens"] < 200 for line in lines[:-1]))
-        self.assertEqual(done.stderr.count("the oldest turns leave"), 1, done.stderr)
+        self.assertEqual(done.stderr.count("dropping the oldest turns"), 1, done.stderr)
         self.assertGreater(lines[-1]["turns_dropped"], 0)
         self.assertEqual(len(talk.read_text().splitlines()), 1 + 24)  # what was said is all there
         # Where turns have left, the model sees the system message, the newest turns and the question, in at most half the context.
@@ -311,7 +311,7 @@ class ConversationTest(ModelTest):
         self.assertEqual(done.stdout, self.ok("run", *args, "-p", "Tom is").stdout)
         self.assertEqual(done.stderr, "")
         self.assertEqual(self.ok_json("chat", *args, "-p", "Tom is")["text"] + "\n", done.stdout)
-        self.error(2, "--prompt: it is empty", "chat", *args, "-p", " ")
+        self.error(2, "--prompt: empty message", "chat", *args, "-p", " ")
         self.error(2, "prompt", "chat", *args, "-c", 64, "-p", "x " * 100)
         failed = run("chat", *args, "-c", 64, "-p", "x " * 100, "--json")
         self.assertEqual((failed.returncode, json.loads(failed.stdout)["status"]), (2, "error"))
@@ -382,7 +382,7 @@ class ChatPipeTest(ModelTest):
         done = run(*self.args("--json"), stdin="/help\n/nonsense\n/set K 99\n/regen\nTom is\n/stats\n/save /nowhere/at/all\n")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([line["status"] for line in lines], ["ok", "error", "error", "error", "ok", "ok", "error"])
-        self.assertIn({"command": "/clear", "meaning": "forget the conversation"}, lines[0]["help"])
+        self.assertIn({"command": "/clear", "meaning": "clear the conversation"}, lines[0]["help"])
         self.assertEqual((lines[1]["kind"], lines[1]["message"]), ("usage", "/nonsense: unknown command"))
         self.assertEqual(lines[5]["messages"], 2)
         self.assertEqual((done.stderr, done.returncode), ("", 1))

@@ -133,12 +133,16 @@ class OwnData(unittest.TestCase):
         audit = json.loads(ok("data", "audit", folder / "listops", "--task", "generic", "--json").stdout)
         self.assertEqual(audit["task"], "generic")
         done = run("data", "listops", "--task", "prosqa", "--out", folder / "no")
-        self.assertEqual((done.returncode, "--task: goes with check, split and audit" in done.stderr), (2, True), done.stderr)
+        self.assertEqual((done.returncode, "--task is only for check, split and audit" in done.stderr), (2, True), done.stderr)
 
-    def test_one_rate_for_two_is_refused(self):
-        done = run("train", "-m", self.base, "--method", "penelope", "--data", self.data, "--out", self.root / "no", "--lr", "1e-4")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("two rates", done.stderr)
+    def test_one_learning_rate_is_for_all_parameters(self):
+        lines = []
+        for name, lr in (("one", "1e-2"), ("two", "1e-2,1e-2")):
+            self.train(f"lr-{name}", "-m", self.base, "--method", "penelope", "--lora-rank", 2, "--updates", 1, "-K", 1, "--lr", lr)
+            config = (self.root / f"lr-{name}" / "config.toml").read_text()
+            lines.append([line for line in config.splitlines() if line.startswith("lr =")])
+        self.assertEqual(lines[0], lines[1])
+        self.assertEqual(len(lines[0]), 1)
 
 
 class PromptFormat(ModelTest):
@@ -146,9 +150,9 @@ class PromptFormat(ModelTest):
         lora = self.work / "lora.gguf"
         self.ok("convert", TESTS / "golden" / "last" / "lora", "--base", self.model.base, "-o", lora)
         done = self.ok("run", "-m", self.model.base, "--lora", lora, "-p", "x", "-n", 1)
-        self.assertEqual(done.stderr.count("does not say how its model is asked"), 1)
+        self.assertEqual(done.stderr.count("LoRA has no prompt template"), 1)
         done = self.ok("run", "-m", WEAVE, "--lora", LORA, "-p", "x", "-n", 1)
-        self.assertNotIn("does not say", done.stderr)
+        self.assertNotIn("no prompt template", done.stderr)
 
     def test_an_exported_lora_keeps_the_template(self):
         self.ok("export", self.model.sidecar, "--as", "lora", "-o", self.work / "lora.gguf")
@@ -159,12 +163,12 @@ class PromptFormat(ModelTest):
 class Shipped(ModelTest):
     def test_visible_steps_only_where_the_file_says_so(self):
         asked = ("run", "-m", WEAVE, "--sidecar", SIDECAR, "-p", QUESTION, "--cot")
-        self.error(2, "--cot: the LoRA of this sidecar does not write visible steps", *asked)
-        self.error(2, "does not write visible steps", "eval", "-m", WEAVE, "--sidecar", SIDECAR, "--cot", "--data",
+        self.error(2, "--cot: this sidecar's LoRA was not trained on CoT", *asked)
+        self.error(2, "was not trained on CoT", "eval", "-m", WEAVE, "--sidecar", SIDECAR, "--cot", "--data",
                    write_lines(self.work / "q.jsonl", [{"question": QUESTION, "steps": [], "answer": "4"}]))
         self.ok(*asked, "--ignore-mismatch")
         for flag in ("--trace", "--dump"):
-            self.error(2, f"{flag}: shows latent steps", *asked, flag, self.work / "file")
+            self.error(2, f"{flag} and --cot exclude each other", *asked, flag, self.work / "file")
 
     def test_changed_weights_are_refused(self):
         merged, small = self.work / "merged.gguf", self.work / "small.gguf"

@@ -50,7 +50,7 @@ class DataTest(unittest.TestCase):
         self.assertEqual(self.make().returncode, 0)
         done = run("data", "audit", self.out)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("no id and no question occurs twice", done.stdout)
+        self.assertIn("no duplicate ids or questions", done.stdout)
         train = self.out / "train.jsonl"
         first = json.loads(train.read_text().splitlines()[0])
         first["id"] = "another"

@@ -76,7 +76,7 @@ class TemplateTest(InstructTest):
 
     def test_text_that_is_templated_already(self):
         done = self.ok("run", "-m", self.base, "-p", rendered("x"), "-n", 1)
-        self.assertRegex(done.stderr, "^warning: prompt: it has the marks of a chat template .*--raw")
+        self.assertRegex(done.stderr, "^warning: prompt is already templated.*--raw")
         self.assertEqual(self.ok("run", "-m", self.base, "-p", rendered("x"), "-n", 1, "--raw").stderr, "")
 
     def test_a_template_of_any_form(self):
@@ -91,7 +91,7 @@ class TemplateTest(InstructTest):
     def test_a_template_that_cannot_be_run(self):
         strange, _ = self.model.make_instruct("strange", "{{ 'odd' }}")
         done = self.ok("run", "-m", strange, "-p", "Tom is", "-n", 4)
-        self.assertRegex(done.stderr, "^warning: chat template: it leaves the question out; the prompt goes to the model as it is")
+        self.assertRegex(done.stderr, "^warning: chat template: it leaves the question out; the prompt is used as is")
         self.assertEqual(done.stdout, self.ok("run", "-m", strange, "-p", "Tom is", "-n", 4, "--raw").stdout)
         self.same(self.answer("-p", "Tom is", "--chat-template", "chatml", base=strange), self.answer("-p", "Tom is"))
         self.error(1, "chat template: it leaves the question out", "chat", "-m", strange, "-p", "x")
@@ -107,7 +107,7 @@ class SamplingTest(InstructTest):
             self.assertEqual(self.ok("run", "-m", self.base, "-ctk", "f32", "-p", "Tom is", "-n", 40, "-r", stop).stdout, whole[:whole.index(stop)] + "\n")
             line = self.ok("run", "-m", self.base, "-ctk", "f32", "-n", 40, "--stop", stop, "--batch", "-", stdin='{"prompt": "Tom is"}').stdout
             self.assertEqual(json.loads(line)["text"], whole[:whole.index(stop)])
-        self.error(2, "--stop: it is empty", "run", "-m", self.base, "-p", "x", "--stop", "")
+        self.error(2, "--stop: empty text", "run", "-m", self.base, "-p", "x", "--stop", "")
 
     def test_penalties(self):
         plain = self.answer("-p", "Tom is", "-n", 60)["tokens"]
@@ -172,7 +172,7 @@ class ConstraintTest(InstructTest):
         path = self.work / "s.json"
         path.write_text('{"not": {}}')
         self.error(1, "s.json: schema #: 'not' is not supported", *ask, "-jf", path)
-        self.error(2, "hint: this is the name of a file: give it with --json-schema-file", *ask, "-j", path)
+        self.error(2, "hint: this is a file name; did you mean --json-schema-file", *ask, "-j", path)
         self.error(1, "none.json", *ask, "-jf", self.work / "none.json")
 
     def test_serve(self):
@@ -243,7 +243,7 @@ class StreamedBatchTest(InstructTest):
         process = self.start()
         wrong = self.ask(process, '{"id": 1}')
         self.assertEqual((wrong["id"], wrong["status"]), (1, "error"))
-        self.assertRegex(wrong["message"], "^standard input, line 1: neither")
+        self.assertRegex(wrong["message"], "^standard input, line 1: missing")
         self.assertEqual(self.ask(process, '{"id": "a", "prompt": "Tom"}')["status"], "ok")
         self.assertEqual(self.ask(process, '{"id": "b", "prompt": ""}')["status"], "error")
         process.stdin.close()
@@ -258,7 +258,7 @@ class StreamedBatchTest(InstructTest):
         self.assertIn("interrupted", process.stderr.read())
 
     def test_no_lines(self):
-        self.error(1, "standard input: no questions in it", "run", "-m", self.base, "--batch", "-")
+        self.error(1, "standard input: no prompts found", "run", "-m", self.base, "--batch", "-")
 
 
 class SmolLM2Test(ModelTest):

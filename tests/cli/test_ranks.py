@@ -136,7 +136,7 @@ class Ranks(unittest.TestCase):
         out, err = stopped.communicate(timeout=60)
         self.assertEqual(stopped.returncode, 130, err)
         self.assertEqual(len(errors_in(err)), 1, err)
-        self.assertIn("everything is saved", err)
+        self.assertIn("checkpoint saved", err)
         # The same number goes on where it was; another one says that it differs.
         shutil.copytree(self.root / "cut", self.root / "cut-alone")
         self.ranks_ok(2, "train", "--resume", "--out", self.root / "cut", "-t", 1)

@@ -45,7 +45,7 @@ class RunTest(ModelTest):
         self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
         self.assertNotIn("features", steps[0])
         self.error(2, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--ignore-mismatch", "--watch", "-n", 1))
-        self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
+        self.error(2, "--watch ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
 
     def test_watch_writes_over_its_line_on_a_terminal(self):
         terminal = Pty(*self.latent("-p", QUESTION, "-K", 2, "-n", 2, "--watch"))
@@ -159,7 +159,7 @@ class BatchTest(ModelTest):
 
     def test_bad_files(self):
         path = self.work / "bad.jsonl"
-        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1, column 2: "), ("", "no questions"),
+        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1, column 2: "), ("", "no prompts"),
                               ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", "line 1: neither")):
             path.write_text(text)
             self.error(1, pattern, "run", "-m", self.model.base, "--batch", path)
@@ -257,7 +257,7 @@ class InspectTest(ModelTest):
     def test_needs_a_sidecar_and_leaves_nothing(self):
         path = self.work / "trace.jsonl"
         for option in ("--trace", "--dump"):
-            self.error(2, f"{option}: there are no latent steps", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
+            self.error(2, f"{option} needs a sidecar", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
             self.assertEqual(list(self.work.iterdir()), [])
 
 

@@ -312,7 +312,7 @@ class LimitsTest(ModelTest):
         events = server.stream("/v1/completions", {**self.LONG, "max_tokens": 800})
         next(events)
         server.interrupt()
-        server.wait_log("finishing the answers")
+        server.wait_log("finishing running answers")
         status, _, answer = server.ask("/v1/completions", self.LONG)
         self.assertEqual((status, answer["error"]["code"]), (503, "shutting_down"))
         all_events = list(events)
@@ -325,7 +325,7 @@ class LimitsTest(ModelTest):
         events = server.stream("/v1/completions", self.LONG)
         next(events)
         server.interrupt()
-        server.wait_log("finishing the answers")
+        server.wait_log("finishing running answers")
         server.interrupt()
         self.assertEqual(list(events)[-1]["error"]["code"], "shutting_down")
         self.assertEqual(server.wait()[0], 0)
@@ -571,7 +571,7 @@ class KeyTest(ModelTest):
     def test_an_open_address_needs_a_key(self):
         for host in ("0.0.0.0", "::", "127.example.com", "127.0.0.1.example.com", "localhost.example.com", "126.0.0.1"):
             with self.subTest(host):
-                self.error(2, "others can reach this address", "serve", "-m", self.model.base, "--host", host)
+                self.error(2, "needs an API key", "serve", "-m", self.model.base, "--host", host)
         with Serve("-m", self.model.base, "-c", 64, "--host", "127.0.0.2") as server:
             self.assertTrue(server.address.startswith("http://127.0.0.2:"))
         self.error(2, "TLS needs both", "serve", "-m", self.model.base, "--cert", "x")

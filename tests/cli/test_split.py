@@ -117,12 +117,12 @@ class Split(ModelTest):
             (2, r"'0' is no number of layers", ("--split", "CPU=0,RPC0=4")),
             (2, r"'-1' is no number of layers", ("--split", "CPU=-1,RPC0=5")),
             (2, r"'' is no device", ("--split", "CPU=2,,RPC0=2")),
-            (2, r"contradict each other", ("--split", "CPU=1,RPC0=3", "-dev", "CPU")),
-            (2, r"names no device", ("--split", "")),
+            (2, r"exclude each other", ("--split", "CPU=1,RPC0=3", "-dev", "CPU")),
+            (2, r"--split: empty list", ("--split", "")),
         ):
             self.error(code, pattern, *ask, *args, *rpc)
         self.error(2, r"there is no device but the CPU", *ask, "--split", "memory")
-        self.error(2, r"unknown option of 'penelope train'\nhint: only inference", "train", "-m", self.model.base, "--split", "CPU=1,RPC0=3")
+        self.error(2, r"unknown option of 'penelope train'\nhint: training runs on one device", "train", "-m", self.model.base, "--split", "CPU=1,RPC0=3")
 
     def test_a_lost_server_is_one_error(self):
         started, rpc = self.servers()

@@ -224,7 +224,7 @@ class Runs(Trained):
         self.assertFalse((self.root / "dry").exists())
         text = self.train(*self.latent("penelope", "--dry-run"), out="dry")
         self.assertIn("K=1 u=1: 3 updates", text.stdout)
-        self.assertRegex(text.stdout, r"prompt of the first example\n(.|\n)*\nwhat it has to learn\n")
+        self.assertRegex(text.stdout, r"prompt of the first example\n(.|\n)*\ntarget\n")
 
     def test_a_look_at_a_new_backbone_touches_nothing_that_was_there(self):
         with tempfile.TemporaryDirectory() as temp, tempfile.TemporaryDirectory() as elsewhere:
@@ -327,7 +327,7 @@ class Resuming(Trained):
         process.stderr.close()
         self.assertIn("--resume", error)
         self.assertLess(len(self.metrics(out)), 12)
-        self.assertIn("can be tried", error)
+        self.assertIn("is usable", error)
         answer = run("run", "-m", self.base, "--sidecar", self.root / out / "model.gguf", "-p", "Evaluate: [MAX 1 2]", "-n", 2)
         self.assertEqual(answer.returncode, 0, answer.stderr)
         self.train_ok("--resume", out=out)
@@ -686,7 +686,7 @@ class Refusals(Trained):
         self.assertIn("--method", self.refused("-m", self.base, code=2))
         none = run("train", "--resume", "--out", self.root / "nothing")
         self.assertEqual(none.returncode, 2)
-        self.assertIn("holds no run to continue", none.stderr)
+        self.assertIn("no run to resume", none.stderr)
         self.assertIn("neither a LoRA nor a sidecar", self.refused("-m", self.base, "--method", "cot", "--init", self.base, code=2))
 
     def test_a_refused_run_leaves_the_one_it_would_replace_and_no_folder(self):

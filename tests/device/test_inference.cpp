@@ -71,8 +71,9 @@ std::string in_f16(const std::string & file) {
     return options.out_path;
 }
 
-// How far a state of a golden case may be from the reference. Some cases make more than 2e-2 of what 16-bit operands lose, whoever
-// multiplies: there a device may lose twice what the CPU loses with weights and caches in F16, which rounds the other operand too.
+// How far a state of a golden case may be from the reference. Some cases make more than 2e-2 of what 16-bit operands
+// lose, whoever multiplies: there a device may lose twice what the CPU loses with weights and caches in F16, which
+// rounds the other operand too.
 class Bounds {
   public:
     explicit Bounds(const GoldenCase & g) : golden_(g) {

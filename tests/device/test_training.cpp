@@ -1,5 +1,5 @@
-// Training on the device of the suite: losses, gradients and updates against the PyTorch reference, and runs with dropout
-// against the CPU.
+// Training on the device of the suite: losses, gradients and updates against the PyTorch reference, and runs with
+// dropout against the CPU.
 #include <doctest/doctest.h>
 
 #include "support/device.h"
@@ -20,8 +20,8 @@ double gradient_tolerance() {
     return has_16_bit_products() ? 5e-2 : 1e-3;
 }
 
-// The golden hybrid makes seven times as much as the others of what 16-bit operands lose, on the CPU too, and its gradients outgrow
-// F16 at the first scale of the loss, which a trainer then lowers: they are compared in 32 bits only.
+// The golden hybrid makes seven times as much as the others of what 16-bit operands lose, on the CPU too, and its
+// gradients outgrow F16 at the first scale of the loss, which a trainer then lowers: they are compared in 32 bits only.
 bool compares_gradients(const std::string & name) {
     return !has_16_bit_products() || name != "qwen35";
 }

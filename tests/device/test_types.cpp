@@ -1,5 +1,5 @@
-// Weights and caches of every type on the device of the suite. A quantized weight is compared with the CPU on the same weight
-// written out in F32: kernels that round what they multiply with would otherwise be compared with each other.
+// Weights and caches of every type on the device of the suite. A quantized weight is compared with the CPU on the same
+// weight written out in F32: kernels that round what they multiply with would otherwise be compared with each other.
 #include <doctest/doctest.h>
 
 #include "convert/convert.h"
@@ -51,9 +51,10 @@ std::vector<float> first_logits(const std::string & device, const std::string & 
     return engine->method("plain").prefill(session.context(), { { prompt, 0, 0 } }, 0).logits[0];
 }
 
-// Kernels may round what they multiply a weight or a cached row with to its own precision: half a unit in the last place of F16 or
-// BF16, and of the eight bits that go beside quantized weights. Logits are of scale 3 and come from 14 such products. A device that
-// multiplies in 16 bits may also sum F16 products in F16: some 500 terms of either sign lose two bits more.
+// Kernels may round what they multiply a weight or a cached row with to its own precision: half a unit in the last
+// place of F16 or BF16, and of the eight bits that go beside quantized weights. Logits are of scale 3 and come from 14
+// such products. A device that multiplies in 16 bits may also sum F16 products in F16: some 500 terms of either sign
+// lose two bits more.
 double rounding(const std::string & type) {
     return type == "F32" ? 0.0 : type == "F16" ? (has_16_bit_products() ? 1.0 / 512 : 1.0 / 2048) : 1.0 / 256;
 }

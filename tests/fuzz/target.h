@@ -1,8 +1,9 @@
-// What a fuzz target is: bytes that may be anything, given to the part of the program that reads such bytes. An Error is the
-// right answer to most of them; any other exception, a signal, a report of a sanitizer or a refusal to end is a finding.
+// What a fuzz target is: bytes that may be anything, given to the part of the program that reads such bytes. An Error
+// is the right answer to most of them; any other exception, a signal, a report of a sanitizer or a refusal to end is a
+// finding.
 //
-// Each target_NAME.cpp defines both functions. It is linked with main_fuzz.cpp and libFuzzer (preset fuzz, scripts/fuzz), and
-// with main_replay.cpp into a test that runs its seeds and the findings kept in cases/NAME.
+// Each target_NAME.cpp defines both functions. It is linked with main_fuzz.cpp and libFuzzer (preset fuzz,
+// scripts/fuzz), and with main_replay.cpp into a test that runs its seeds and the findings kept in cases/NAME.
 #pragma once
 
 #include "support/temp_dir.h"

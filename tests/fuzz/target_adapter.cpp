@@ -1,4 +1,5 @@
-// A Penelope directory of any method with a PEFT directory in it, one file of it the input, through conversion and one token.
+// A Penelope directory of any method with a PEFT directory in it, one file of it the input, through conversion and one
+// token.
 #include "convert/convert.h"
 #include "target.h"
 #include "tiny_model.h"

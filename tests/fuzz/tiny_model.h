@@ -8,8 +8,8 @@
 
 namespace penelope::fuzz {
 
-// Paths; made on the first call. Some 60 kB each, the Llama more: a layer or two of width 32, which holds a block of most types; the Llama also a matrix
-// of width 256, which holds a block of every one; a byte-level vocabulary.
+// Paths; made on the first call. Some 60 kB each, the Llama more: a layer or two of width 32, which holds a block of
+// most types; the Llama also a matrix of width 256, which holds a block of every one; a byte-level vocabulary.
 std::string tiny_backbone(const std::string & architecture = "llama");
 std::string tiny_sidecar(const std::string & method = "penelope"); // of the Llama; two latent steps, with a LoRA pair
 std::string tiny_lora();

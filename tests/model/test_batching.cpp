@@ -1,4 +1,5 @@
-// Sequences side by side, joining and leaving, with kept beginnings, on any streams: each gets to the last bit what it gets alone.
+// Sequences side by side, joining and leaving, with kept beginnings, on any streams: each gets to the last bit what it
+// gets alone.
 #include <doctest/doctest.h>
 
 #include "base/rng.h"

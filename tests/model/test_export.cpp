@@ -1,4 +1,5 @@
-// Ways back: Penelope and PEFT directories, LoRA, merged backbone, bundle, Hugging Face checkpoint. F32 comes back bit by bit.
+// Ways back: Penelope and PEFT directories, LoRA, merged backbone, bundle, Hugging Face checkpoint. F32 comes back bit
+// by bit.
 #include <doctest/doctest.h>
 
 #include "arch/architecture.h"

@@ -1,4 +1,5 @@
-// Files made by the file commands, run: a bundle, a merged backbone and quantized sidecars against the reference states.
+// Files made by the file commands, run: a bundle, a merged backbone and quantized sidecars against the reference
+// states.
 #include <doctest/doctest.h>
 
 #include "infer/session.h"
@@ -85,8 +86,9 @@ TEST_CASE("the merged backbone with the modules alone meets the reference") {
 }
 
 TEST_CASE("what quantizing the sidecar does to the states and to the answers") {
-    // Differences a little above what the types do to states of scale 3 at this width. Of the 32 answers to all cases one less
-    // than docs/measurements.md counts for Q8_0: a choice that is nearly undecided may fall otherwise on another processor.
+    // Differences a little above what the types do to states of scale 3 at this width. Of the 32 answers to all cases
+    // one less than docs/measurements.md counts for Q8_0: a choice that is nearly undecided may fall otherwise on
+    // another processor.
     struct Expected {
         std::string type;
         float       difference;

@@ -1,5 +1,5 @@
-// CODI against the PyTorch reference, from files: thoughts, first logits and layer applications; and the beginning of the
-// answer, which is given instead of generated.
+// CODI against the PyTorch reference, from files: thoughts, first logits and layer applications; and the beginning of
+// the answer, which is given instead of generated.
 #include <doctest/doctest.h>
 
 #include "infer/session.h"

@@ -1,5 +1,5 @@
-// Training against the PyTorch reference: the loss and the gradient of every trainable tensor, through all latent steps, and
-// four updates of AdamW with clipping and schedule.
+// Training against the PyTorch reference: the loss and the gradient of every trainable tensor, through all latent
+// steps, and four updates of AdamW with clipping and schedule.
 #include <doctest/doctest.h>
 
 #include "support/difference.h"
@@ -124,7 +124,8 @@ TEST_CASE("four updates of AdamW") {
             CHECK(report.grad_norm == doctest::Approx(recipe.norms[size_t(update - 1)]).epsilon(1e-3));
         }
 
-        // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may go either way.
+        // Adam's first steps are nearly the sign of the gradient, so an element whose gradient drowns in rounding may
+        // go either way.
         const HfLayout form(model.backbone().config);
         size_t         n_tensor = 0;
         for (const TrainableGroup & group : model.groups()) {

@@ -1,5 +1,5 @@
-// The latent trajectory against the PyTorch reference: every intermediate state, first logits, greedy ids and the count of
-// sequential layer applications, for all golden cases; and what must hold for any of them.
+// The latent trajectory against the PyTorch reference: every intermediate state, first logits, greedy ids and the count
+// of sequential layer applications, for all golden cases; and what must hold for any of them.
 #include <doctest/doctest.h>
 
 #include "arch/config.h"
@@ -257,11 +257,11 @@ TEST_CASE("a prompt longer than a batch gives the same answer in chunks") {
 }
 
 TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
-    // Stated bounds on the first logits, which are of scale 3. F16 keys and values keep 11 bits. Q8_0 keeps 8 bits of each
-    // weight and of each activation it meets; heads of 16 are too narrow for a Q8_0 cache. A delta net scales its keys and queries to
-    // length one, which with random weights enlarges any rounding: Q8_0 weights decoded and computed in F32 move the logits of
-    // qwen35 by 0.9, so there the weights keep the 11 bits of F16.
-    // A processor that multiplies and adds in 16 bits, as ARM's do from v8.2 on, is held to the bound of devices that do.
+    // Stated bounds on the first logits, which are of scale 3. F16 keys and values keep 11 bits. Q8_0 keeps 8 bits of
+    // each weight and of each activation it meets; heads of 16 are too narrow for a Q8_0 cache. A delta net scales its
+    // keys and queries to length one, which with random weights enlarges any rounding: Q8_0 weights decoded and
+    // computed in F32 move the logits of qwen35 by 0.9, so there the weights keep the 11 bits of F16. A processor that
+    // multiplies and adds in 16 bits, as ARM's do from v8.2 on, is held to the bound of devices that do.
     const float f16_cache    = ggml_cpu_has_fp16_va() ? 2e-2f : 4e-3f;
     const float f16_weights  = ggml_cpu_has_fp16_va() ? 0.15f : 0.1f;
     const float q8_0_weights = 0.15f;

@@ -1,5 +1,5 @@
-// Qwen3.5's hybrid of delta nets and attention beyond what the golden cases say of every architecture: intervals of each kind of
-// layer, going on from earlier turns, conversion of its own tensors, and files that are not right.
+// Qwen3.5's hybrid of delta nets and attention beyond what the golden cases say of every architecture: intervals of
+// each kind of layer, going on from earlier turns, conversion of its own tensors, and files that are not right.
 #include <doctest/doctest.h>
 
 #include "base/error.h"

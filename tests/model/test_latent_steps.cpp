@@ -1,5 +1,5 @@
-// Penelope a step at a time: sequences at different steps side by side give what each gives alone in one graph; looking on
-// changes nothing; and a trajectory that has settled ends early.
+// Penelope a step at a time: sequences at different steps side by side give what each gives alone in one graph; looking
+// on changes nothing; and a trajectory that has settled ends early.
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A backbone of random weights with rows that fit every block size; n_layer layers of only the tensors the mixes look at.
+// A backbone of random weights with rows that fit every block size; n_layer layers of only the tensors the mixes look
+// at.
 std::string random_backbone(const std::string & path, int n_layer, bool tied, int64_t d = 256, uint32_t n_head_kv = 4) {
     GgufWriter writer(path, false);
     writer.set_str("general.architecture", "llama");

@@ -1,5 +1,5 @@
-// A real pretrained model against transformers: logits and greedy answers on the quantized file and on its F32 copy, and the
-// same logits however the prompt is cut.
+// A real pretrained model against transformers: logits and greedy answers on the quantized file and on its F32 copy,
+// and the same logits however the prompt is cut.
 #include <doctest/doctest.h>
 
 #include "base/json.h"

@@ -1,4 +1,5 @@
-// Latent steps that start from a gold memory: what they compute, and that their gradients are right on every architecture.
+// Latent steps that start from a gold memory: what they compute, and that their gradients are right on every
+// architecture.
 #include <doctest/doctest.h>
 
 #include "graph/nodes.h"
@@ -146,8 +147,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boundary") {
-    // With anchors that are embeddings of a token, step embeddings that are all the same and every step forced, each step starts from
-    // the same memory and says its result at the same loss. Any difference between the places of the two memories would show.
+    // With anchors that are embeddings of a token, step embeddings that are all the same and every step forced, each
+    // step starts from the same memory and says its result at the same loss. Any difference between the places of the
+    // two memories would show.
     for (const std::string & name : test::kTrajectoryCases) {
         CAPTURE(name);
         const GoldenCase golden(name);

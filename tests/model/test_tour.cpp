@@ -1,4 +1,5 @@
-// docs/tour.md against the program: its code is that of the source files, its numbers are those the bundled model gives.
+// docs/tour.md against the program: its code is that of the source files, its numbers are those the bundled model
+// gives.
 //
 // Before each block of the page stands a comment that says where it comes from:
 //     <!-- code: FILE | FROM | TO -->   the lines of FILE from the first with FROM to the next with TO
@@ -38,8 +39,8 @@ const std::string base_file = root + "/models/thread-0.6M-Q8_0.gguf";
 const std::string side_file = root + "/models/thread-0.6M-thread-penelope-Q8_0.gguf";
 const std::string question  = "Bt aC rz DD bH oM VD JJ WX Fr zJ IF uu Na tu io MT PW vi HP ZN jg dB XV CI Td gb ?Z";
 
-// Two numbers of the page agree when they differ by less than this, relative or absolute. Products with Q8_0 weights round
-// the activations to 8 bits, and processors do so in different orders.
+// Two numbers of the page agree when they differ by less than this, relative or absolute. Products with Q8_0 weights
+// round the activations to 8 bits, and processors do so in different orders.
 constexpr double kTolerance = 0.03;
 
 using Lines = std::vector<std::string>;
@@ -128,8 +129,8 @@ class Model {
         return engine->tokenizer().decode({ prompt[size_t(position)] }, { true });
     }
 
-    // Attention of a layer, computed once more with the softmax as a node that can be looked at: of all rows in the boundary
-    // pass (Equation 2), and of the memory rows in step t (Equation 4).
+    // Attention of a layer, computed once more with the softmax as a node that can be looked at: of all rows in the
+    // boundary pass (Equation 2), and of the memory rows in step t (Equation 4).
     Weights boundary_attention(const std::map<std::string, Tensor> & states, int layer) const;
     Weights step_attention(const std::map<std::string, Tensor> & states, int t, int layer) const;
 

@@ -1,5 +1,6 @@
-// What must hold for the graph of any training step: packing changes nothing, neither does recomputing layers nor making
-// transposes in the graph; all weights of a backbone get the gradient that differences show; dropout can be replayed.
+// What must hold for the graph of any training step: packing changes nothing, neither does recomputing layers nor
+// making transposes in the graph; all weights of a backbone get the gradient that differences show; dropout can be
+// replayed.
 #include <doctest/doctest.h>
 
 #include "convert/convert.h"
@@ -175,7 +176,8 @@ TEST_CASE("weights of 16 bits and a scaled loss give the gradients of the same w
                 value /= scale;
             }
         }
-        // Each product rounds its activations to 11 bits. Eight such roundings: 6.1 were seen with AVX-512, under 6 with AVX2.
+        // Each product rounds its activations to 11 bits. Eight such roundings: 6.1 were seen with AVX-512, under 6
+        // with AVX2.
         check_close(found, expected, 8 * std::ldexp(1.0, -11));
     }
 }
@@ -321,7 +323,8 @@ TEST_CASE("targets that do not count and steps without a token change nothing") 
 }
 
 TEST_CASE("a loss on the first memory row is the cross-entropy of that row") {
-    // The state H_1 of the first memory row does not depend on later steps: asked at K = 1 and at K = 3 it costs the same.
+    // The state H_1 of the first memory row does not depend on later steps: asked at K = 1 and at K = 3 it costs the
+    // same.
     const GoldenCase golden("last");
     TrainedModel     model(train_options_of(golden, "penelope"), cpu());
     BatchGraphCache  graphs(model.objective(), model.backbone(), cpu(), nullptr);

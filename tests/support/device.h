@@ -65,7 +65,8 @@ inline float tolerance() {
     return has_16_bit_products() ? 2e-2f : 2e-4f;
 }
 
-// Greedy tokens by the logits of each step: equal up to the first choice that is closer than the tolerance allows to tell.
+// Greedy tokens by the logits of each step: equal up to the first choice that is closer than the tolerance allows to
+// tell.
 inline bool same_choice(const std::vector<float> & found, const std::vector<float> & expected) {
     const auto best   = std::max_element(expected.begin(), expected.end());
     const auto chosen = std::max_element(found.begin(), found.end()) - found.begin();

@@ -1,5 +1,6 @@
-// How far numbers are from what they should be. Whatever is not finite, on either side, is infinitely far: a NaN, which is
-// neither greater nor smaller than anything, cannot slip through. A failed check says where the largest difference is.
+// How far numbers are from what they should be. Whatever is not finite, on either side, is infinitely far: a NaN, which
+// is neither greater nor smaller than anything, cannot slip through. A failed check says where the largest difference
+// is.
 //
 //     CHECK(difference(found, expected) < 1e-4);
 //     CHECK(difference(found, expected) <= 1e-3 * largest(expected));

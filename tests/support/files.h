@@ -1,6 +1,6 @@
 // Files the tests need but the repository does not carry. Their paths come from the environment, which ctest sets
-// (tests/CMakeLists.txt). Without the file a test case is skipped with a message, and ctest shows the test as skipped if
-// all its cases were; with PENELOPE_TEST_REQUIRE_FILES=1, as in scripts/test, it runs and fails.
+// (tests/CMakeLists.txt). Without the file a test case is skipped with a message, and ctest shows the test as skipped
+// if all its cases were; with PENELOPE_TEST_REQUIRE_FILES=1, as in scripts/test, it runs and fails.
 //
 //     TEST_CASE("greedy answer" * doctest::skip(lacks_smollm2())) { auto path = smollm2_path(); ... }
 #pragma once

@@ -1,5 +1,5 @@
-// A golden case, converted: tests/golden/<name> (model, LoRA, Penelope modules and what the PyTorch reference computes on
-// them) as GGUF files in a directory of its own.
+// A golden case, converted: tests/golden/<name> (model, LoRA, Penelope modules and what the PyTorch reference computes
+// on them) as GGUF files in a directory of its own.
 //
 //     test::GoldenCase golden("last");
 //     golden.backbone();                            paths of the files in F32, made on the first call

@@ -1,4 +1,5 @@
-// A second reading of PrOntoQA questions from their text: facts, class rules and property rules, and what follows from them.
+// A second reading of PrOntoQA questions from their text: facts, class rules and property rules, and what follows from
+// them.
 #pragma once
 
 #include "task/example.h"

@@ -1,4 +1,5 @@
-// A second reading of ProsQA questions from their text: edges, distances, the two options; whether answer and steps hold.
+// A second reading of ProsQA questions from their text: edges, distances, the two options; whether answer and steps
+// hold.
 #pragma once
 
 #include "task/example.h"
@@ -60,7 +61,8 @@ inline std::map<std::string, int> distances(const Reading & reading, const std::
     return distance;
 }
 
-// Empty if the right option alone follows, the answer names it and the steps are a shortest path to it; else what is wrong.
+// Empty if the right option alone follows, the answer names it and the steps are a shortest path to it; else what is
+// wrong.
 inline std::string problem(const penelope::Example & example) {
     const Reading                    reading = read(example.question);
     const std::map<std::string, int> reached = distances(reading, reading.asked);

@@ -1,5 +1,5 @@
-// What tests of training steps share: one thread (support/cpu.h), the examples of a golden case as a minibatch, and whether
-// gradients are those of the reference or those that differences show.
+// What tests of training steps share: one thread (support/cpu.h), the examples of a golden case as a minibatch, and
+// whether gradients are those of the reference or those that differences show.
 #pragma once
 
 #include "support/cpu.h"
@@ -32,13 +32,13 @@ Gradients gradients_of(const TrainedModel & model);
 
 double length_of(const Gradients & gradients);
 
-// Every gradient of the model, divided by what the loss was multiplied with, against "<prefix><name>" of the file, relative to its
-// largest element; and no tensor of the file left out.
+// Every gradient of the model, divided by what the loss was multiplied with, against "<prefix><name>" of the file,
+// relative to its largest element; and no tensor of the file left out.
 void check_gradients(const TrainedModel & model, const SafetensorsReader & expected, const std::string & prefix,
                      double tolerance, float loss_scale = 1);
 
-// How steeply the loss rises along these gradients, from a step back to a step ahead: as their length says, if they are right.
-// The parameters are then as before.
+// How steeply the loss rises along these gradients, from a step back to a step ahead: as their length says, if they are
+// right. The parameters are then as before.
 double slope_along(const Gradients & gradients, Optimizer & optimizer, double step,
                    const std::function<double()> & loss);
 

@@ -32,7 +32,8 @@ TEST_CASE("stops where the readout does") {
     CHECK(choice.threshold >= 0.54f);
     CHECK(choice.threshold <= 0.99f);
     CHECK(choice.exact == 1.0);
-    // The step after the last that was needed, but for the deepest question, which no threshold for the others disturbs.
+    // The step after the last that was needed, but for the deepest question, which no threshold for the others
+    // disturbs.
     CHECK(choice.n_steps_taken == doctest::Approx((2 + 3 + 4 + 4) / 4.0));
     CHECK(choice.reference == 1.0);
 }

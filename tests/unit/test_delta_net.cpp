@@ -1,4 +1,5 @@
-// The convolution and the delta rule: gradients against central differences, and the form with a tape against ggml's fused kernels.
+// The convolution and the delta rule: gradients against central differences, and the form with a tape against ggml's
+// fused kernels.
 #include "support/gradient_check.h"
 
 #include "graph/ops.h"

@@ -1,5 +1,6 @@
-// Damaged GGUF files: whatever a byte of the header says, opening the file ends in an Error or in a reader whose every key
-// and tensor can be read, without large allocations. Built with the sanitizers this also proves that no read leaves the map.
+// Damaged GGUF files: whatever a byte of the header says, opening the file ends in an Error or in a reader whose every
+// key and tensor can be read, without large allocations. Built with the sanitizers this also proves that no read leaves
+// the map.
 #include <doctest/doctest.h>
 
 #include "ggml-cpp.h"
@@ -23,8 +24,8 @@ using penelope::test::error_of;
 using penelope::test::read_bytes;
 using penelope::test::TempDir;
 
-// The largest single allocation since it was last set to zero, by ggml or by us. Inlined, new over malloc and delete over
-// free look like mismatched pairs to the compiler.
+// The largest single allocation since it was last set to zero, by ggml or by us. Inlined, new over malloc and delete
+// over free look like mismatched pairs to the compiler.
 static std::atomic<size_t> largest_allocation{ 0 };
 
 [[gnu::noinline]] void * operator new(size_t size) {

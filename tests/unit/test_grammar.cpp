@@ -1,5 +1,5 @@
-// Grammars: what an automaton takes of GBNF and JSON Schema, what is refused and in which words, and that every text it can be led to
-// is JSON of the schema.
+// Grammars: what an automaton takes of GBNF and JSON Schema, what is refused and in which words, and that every text it
+// can be led to is JSON of the schema.
 #include "base/error.h"
 #include "base/rng.h"
 #include "grammar/automaton.h"
@@ -58,7 +58,8 @@ template <typename Make> std::string message_of(const Make & make, const std::st
     return "";
 }
 
-// A random text of the automaton: any byte that is allowed, ending with some probability where it may and always when it must.
+// A random text of the automaton: any byte that is allowed, ending with some probability where it may and always when
+// it must.
 std::string random_text(Automaton & automaton, Rng & rng) {
     std::string text;
     for (int state = automaton.start();;) {

@@ -1,5 +1,5 @@
-// Deep ListOps: every label and step against a second evaluator, exact quotas, separation of the splits, determinism, and
-// what guessing gives.
+// Deep ListOps: every label and step against a second evaluator, exact quotas, separation of the splits, determinism,
+// and what guessing gives.
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -19,8 +19,8 @@ Node owner(Node node) {
     return node->view_src ? node->view_src : node;
 }
 
-// For each pair of tensors with memory of their own: either the bytes are apart or one is used last before the other is made.
-// A result may take the place of an operand that is used there last.
+// For each pair of tensors with memory of their own: either the bytes are apart or one is used last before the other is
+// made. A result may take the place of an operand that is used there last.
 void check_no_overlap(Graph & g) {
     struct Span {
         int    made, last;
@@ -173,8 +173,8 @@ Bytes bytes_of(Node node) {
     return { static_cast<const char *>(node->data), ggml_nbytes(node) };
 }
 
-// What a kernel made of the whole chain needs: while it writes `last` it reads the operands of `first`. Element for element it
-// may write where it reads; anywhere else it must not.
+// What a kernel made of the whole chain needs: while it writes `last` it reads the operands of `first`. Element for
+// element it may write where it reads; anywhere else it must not.
 void check_fusable(Graph & g, Node first, Node last, bool row_by_row) {
     g.output(last);
     g.allocate(cpu());

@@ -1,5 +1,5 @@
-// The packed products of the CPU: every kernel against its plain C++ twin to the bit, the twin against sums in double precision,
-// and the graph's node against ggml's product.
+// The packed products of the CPU: every kernel against its plain C++ twin to the bit, the twin against sums in double
+// precision, and the graph's node against ggml's product.
 #include "cpu/packed_weight.h"
 #include "graph/nodes.h"
 #include "graph/packed_product.h"

@@ -1,5 +1,5 @@
-// PrOntoQA: every conclusion against a second reading of the text by forward chaining, the structure and the shares of the
-// published files, separation, determinism.
+// PrOntoQA: every conclusion against a second reading of the text by forward chaining, the structure and the shares of
+// the published files, separation, determinism.
 #include <doctest/doctest.h>
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-// ProsQA: the statistics of the graphs against those measured on the 800 published examples, every answer and path against
-// a second reading of the text, separation, determinism.
+// ProsQA: the statistics of the graphs against those measured on the 800 published examples, every answer and path
+// against a second reading of the text, separation, determinism.
 #include <doctest/doctest.h>
 
 #include "base/error.h"
@@ -39,8 +39,8 @@ static bool near(double value, double published, double tolerance) {
     return std::abs(value - published) < tolerance;
 }
 
-// The published figures come from 800 examples, so they carry an error of their own: about .035 standard deviations of the
-// quantity. The bounds are three to four of those, but for the last two.
+// The published figures come from 800 examples, so they carry an error of their own: about .035 standard deviations of
+// the quantity. The bounds are three to four of those, but for the last two.
 TEST_CASE("graphs have the statistics of the published files") {
     Rng       rng(2024);
     Means     mean;

@@ -1,4 +1,5 @@
-// Thread: every answer and step against the edges of the question, balance, both surfaces, what is read from other texts.
+// Thread: every answer and step against the edges of the question, balance, both surfaces, what is read from other
+// texts.
 #include <doctest/doctest.h>
 
 #include "support/errors.h"

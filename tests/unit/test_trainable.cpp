@@ -1,4 +1,5 @@
-// What a run trains at the shape of the paper: LoRA of rank 16 on all projections of Llama-3.2-1B, and Penelope's modules.
+// What a run trains at the shape of the paper: LoRA of rank 16 on all projections of Llama-3.2-1B, and Penelope's
+// modules.
 #include "base/shape.h"
 #include "train/trainable.h"
 
