@@ -61,9 +61,9 @@ void write_empty_backbone(const ModelConfig & c, const std::string & type, const
             facts.push_back({ spec.gguf, spec.ne, GGML_TYPE_F32 });
         }
     }
-    OverrideList none({});
-    const auto   types = choose_backbone_types(facts, parse_file_type(type),
-                                               { uint32_t(c.n_layer), uint32_t(c.n_head), uint32_t(c.n_head_kv) }, none);
+    OverrideList   none({});
+    const uint32_t n_layer = uint32_t(c.n_layer), n_head = uint32_t(c.n_head), n_head_kv = uint32_t(c.n_head_kv);
+    const auto     types = choose_backbone_types(facts, parse_file_type(type), { n_layer, n_head, n_head_kv }, none);
     write_empty(
         path,
         [&](GgufWriter & writer) {

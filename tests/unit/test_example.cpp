@@ -41,7 +41,8 @@ TEST_CASE("JSON Lines") {
 TEST_CASE("Coconut's arrays, with and without idx") {
     const auto examples = parse_examples("\xef\xbb\xbf ["
                                          R"({"question":"A","steps":["s"],"answer":"1","idx":7},
-        {"question":"B","steps":["s"],"answer":"2","edges":[[0,1]]}, {"id":12,"question":"C","steps":["s"],"answer":"2"}])",
+        {"question":"B","steps":["s"],"answer":"2","edges":[[0,1]]},
+        {"id":12,"question":"C","steps":["s"],"answer":"2"}])",
                                          "prosqa_test.json");
     REQUIRE(examples.size() == 3);
     CHECK(examples[0].id == "prosqa_test-7");
@@ -92,10 +93,9 @@ TEST_CASE("what steps lead to: as the file says it, else as the steps end, then 
         return step_results(generic_task(), parse_examples(line, "x.jsonl").front());
     };
     using Texts = std::vector<std::string>;
-    CHECK(
-        results(
-            R"({"question":"Q","steps":["3 + 4 = 7", "Tom has 7 apples.", " 7 - 2 = five ", "", "so!"],"answer":"no"})") ==
-        Texts{ "7", " apples", " five", "", " so", " no" });
+    CHECK(results(R"({"question":"Q","steps":["3 + 4 = 7", "Tom has 7 apples.",)"
+                  R"( " 7 - 2 = five ", "", "so!"],"answer":"no"})") ==
+          Texts{ "7", " apples", " five", "", " so", " no" });
     CHECK(results(R"({"question":"Q","steps":["it grows", "by 2"],"step_results":["bigger", 12],"answer":14})") ==
           Texts{ " bigger", "12", "14" });
     CHECK(results(R"({"question":"Q","answer":"14"})").empty());

@@ -119,9 +119,10 @@ TEST_CASE("random graphs with thousands of gaps") {
             Node       a    = alive[rng.below(alive.size())];
             Node       b    = alive[rng.below(alive.size())];
             const auto kind = rng.below(5);
+            const auto n    = a->ne[1] > 512 ? a->ne[1] : a->ne[1] * 2;
             Node       y    = kind == 0   ? ggml_cont(g.ctx(), ggml_transpose(g.ctx(), a))
                               : kind == 1 ? ggml_scale(g.ctx(), a, 0.5f)
-                              : kind == 2 ? ggml_repeat_4d(g.ctx(), a, a->ne[0], a->ne[1] > 512 ? a->ne[1] : a->ne[1] * 2, 1, 1)
+                              : kind == 2 ? ggml_repeat_4d(g.ctx(), a, a->ne[0], n, 1, 1)
                               : kind == 3 ? ggml_view_2d(g.ctx(), a, a->ne[0], (a->ne[1] + 1) / 2, a->nb[1], 0)
                               : ggml_are_same_shape(a, b) ? ggml_add(g.ctx(), a, b)
                                                           : ggml_sqr(g.ctx(), a);

@@ -149,21 +149,18 @@ TEST_CASE("damaged files are refused") {
     CHECK(says(one(R"({"dtype":"F32","shape":[9223372036854775808,2],"data_offsets":[0,8]})", 8), "too large"));
     CHECK(says(one(R"({"dtype":"F32","shape":[0,18446744073709551615],"data_offsets":[0,0]})", 0), "too large"));
 
-    CHECK(says(
-        refusal(with_header(
-            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
-            "123456")),
-        "overlaps"));
-    CHECK(says(
-        refusal(with_header(
-            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
-            "1234")),
-        "overlaps"));
-    CHECK(says(
-        refusal(with_header(
-            R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
-            "1234")),
-        "twice"));
+    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                                   R"("b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+                                   "123456")),
+               "overlaps"));
+    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                                   R"("b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+                                   "1234")),
+               "overlaps"));
+    CHECK(says(refusal(with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                                   R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+                                   "1234")),
+               "twice"));
     CHECK(says(refusal(with_header(R"({"__metadata__":{"format":1}})", "")), "not a string"));
     CHECK(says(refusal(with_header(R"({"__metadata__":[]})", "")), "not an object"));
 }
