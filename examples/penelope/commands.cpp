@@ -97,7 +97,7 @@ const std::vector<Command> & command_table() {
           "-m BASE --method cot|penelope|coconut|codi --data DIR --out RUN [--init FILE] [options]\n"
           "--init-random SHAPE.toml --full --method cot --data DIR --out RUN [options]\n"
           "--resume --out RUN",
-          "The source stage is --method cot; the latent methods continue its LoRA with --init. The run folder gets "
+          "Run --method cot first; the latent methods start from its LoRA with --init. The run folder gets "
           "config.toml,\n"
           "metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone. Ctrl-C finishes "
           "the "
