@@ -1,10 +1,10 @@
-// Asks a device whether it runs every graph of the program: architectures, methods, depths, batches, training, types of
-// weights and caches, in published shapes. Needs no memory for weights and computes nothing.
+// Op-support audit: checks whether a device supports every graph of the program, for all architectures, methods, K,
+// batches, training, and types of weights and KV cache, in published model shapes. Allocates no weights, computes nothing.
 //
 //     penelope-audit DEVICE [--rpc HOST:PORT] [--shape NAME...] [--type NAME...] [--steps K...] [--as-gpu]
 //
-// Prints a table and ends with 0; when something is refused, also each refused node with its operation, types and
-// shapes, and with 1.
+// Prints a table and exits with 0. If nodes are unsupported, prints each with operation, types and shapes and exits
+// with 1.
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"

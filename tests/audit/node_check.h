@@ -1,5 +1,5 @@
-// What a device is asked about a node that has its place: whether it runs the operation, and whether the operands lie
-// where it can bind them and inside their buffers.
+// Checks an allocated node against a device: whether it supports the operation, and whether the operands are aligned and
+// inside their buffers.
 #pragma once
 
 #include "graph/device.h"
@@ -8,7 +8,7 @@
 
 namespace penelope::audit {
 
-// Empty: none. Else what is wrong, with the operation, types and shapes and the name of the node.
+// "" if the node is fine, else the reason with operation, types, shapes and name of the node.
 std::string node_problem(const ggml_tensor * node, const DeviceInfo & device);
 
 } // namespace penelope::audit

@@ -1,7 +1,6 @@
-// A device of ggml that stands before another one: of its kind, with its limits and its answers to what builders of
-// graphs ask, but nothing is allocated beyond what the host touches and nothing is computed. A graph that is handed to
-// it for computing is held against the device behind it node by node. So a program that runs on it puts every question
-// a run on the real device would.
+// A mock ggml device that wraps a real one for the op-support audit. It reports the type, limits and supported
+// operations of the real device, but allocates only memory that the host touches and computes nothing. For every graph
+// it is given, it asks the real device node by node whether it supports the operation.
 #pragma once
 
 #include "graph/device.h"
@@ -16,13 +15,13 @@ namespace penelope::audit {
 struct OpSupport {
     int64_t                    n_graphs = 0, n_nodes = 0;
     std::set<std::string>      operations;
-    std::map<std::string, int> refused; // what, and how many nodes
+    std::map<std::string, int> refused; // reason -> number of nodes
 
-    bool is_lost = false; // whatever is asked of the device throws, as Vulkan does when one is gone
+    bool is_lost = false; // simulates a lost device: every call throws, as in Vulkan
 };
 
-// Adds the shadow of a device to ggml's list, for good; list_devices() then has it as the returned name. A CPU that
-// claims to be none (is_cpu) gets a shadow that is a GPU. Answers go to where `answers` points at that moment.
+// Registers a shadow of the device with ggml permanently; list_devices() then shows it under the returned name. A CPU
+// with is_cpu == false gets a shadow of type GPU. Results are written to the object `answers` points to at that time.
 std::string add_shadow(const DeviceInfo & asked, OpSupport *& answers);
 
 } // namespace penelope::audit

@@ -1,4 +1,4 @@
-// Damaged input made from good input.
+// Mutates valid input.
 #pragma once
 
 #include <random>
@@ -6,9 +6,8 @@
 
 namespace penelope::fuzz {
 
-// In a GGUF file mostly lies in an otherwise valid header: a count, size, value, dimension, type or offset becomes
-// another number, because random bytes alone seldom get past the checks that the whole is a GGUF file. Elsewhere bytes
-// and stretches of them change, go or come twice.
+// GGUF files: mostly changes one number of an otherwise valid header (count, size, value, dimension, type or offset),
+// because random bytes rarely get past the first checks. Other files: changes, removes or duplicates ranges of bytes.
 std::string damaged(std::string bytes, std::minstd_rand & random);
 
 } // namespace penelope::fuzz

@@ -1,9 +1,8 @@
-// What a fuzz target is: bytes that may be anything, given to the part of the program that reads such bytes. An Error
-// is the right answer to most of them; any other exception, a signal, a report of a sanitizer or a refusal to end is a
-// finding.
+// Interface of a fuzz target: arbitrary bytes are given to a parser of the program. Throwing Error is correct; any other
+// exception, a signal, a sanitizer report or a timeout is a finding.
 //
 // Each target_NAME.cpp defines both functions. It is linked with main_fuzz.cpp and libFuzzer (preset fuzz,
-// scripts/fuzz), and with main_replay.cpp into a test that runs its seeds and the findings kept in cases/NAME.
+// scripts/fuzz), and with main_replay.cpp into a test that runs its seeds and the earlier findings in cases/NAME.
 #pragma once
 
 #include "support/temp_dir.h"
@@ -18,24 +17,24 @@ namespace penelope::fuzz {
 // Throws Error, or does nothing.
 void run_input(const std::string & bytes);
 
-// Good inputs to start from.
+// Valid inputs to mutate.
 std::vector<std::string> seeds();
 
-// The files of this process: what targets read, and what they made.
+// Temporary directory of this process.
 const test::TempDir & folder();
 
-// As a file of that name, written anew each time.
+// Writes the bytes to a file of this name in folder(), replacing it; returns the path.
 std::string as_file(const std::string & name, const std::string & bytes);
 
-// Takes every step, whatever the others throw; then the first Error, if there was one.
+// Runs every step even if others throw; then rethrows the first Error.
 void try_each(const std::vector<std::function<void()>> & steps);
 
-// Directories of which one file is the input: its first byte says in which, and which of `names` that is.
+// Directories in which one file is replaced by the input; the first byte selects directory and file.
 struct Directories {
     std::vector<std::string> paths; // good ones
     std::vector<std::string> names; // of files in each, as far as they are there
 
-    // A copy of one of them with the input in place of its file; anew each time. The input has a first byte.
+    // A new copy of the selected directory with the input as the selected file. The input must not be empty.
     std::string with(const std::string & bytes) const;
     // All their files, as inputs.
     std::vector<std::string> files() const;

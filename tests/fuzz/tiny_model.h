@@ -1,4 +1,4 @@
-// The smallest model there can be, for targets that change one of its files and compute a token on it.
+// A tiny model for targets that mutate one of its files and decode a token.
 #pragma once
 
 #include "infer/engine.h"
@@ -8,8 +8,8 @@
 
 namespace penelope::fuzz {
 
-// Paths; made on the first call. Some 60 kB each, the Llama more: a layer or two of width 32, which holds a block of
-// most types; the Llama also a matrix of width 256, which holds a block of every one; a byte-level vocabulary.
+// Paths of files made on the first call, about 60 kB each: one or two layers of width 32, the block size of most types,
+// and a byte-level vocabulary. The Llama also has a matrix of width 256, the block size of all other types.
 std::string tiny_backbone(const std::string & architecture = "llama");
 std::string tiny_sidecar(const std::string & method = "penelope"); // of the Llama; two latent steps, with a LoRA pair
 std::string tiny_lora();
