@@ -20,34 +20,27 @@ const std::vector<Command> & command_table() {
     static const std::vector<Command> table = {
         { "run", "Answer one prompt, or many",
           "-m BASE [--sidecar FILE] [options] [-p TEXT | -f FILE | --batch FILE.jsonl | < TEXT]",
-          "The answer goes to stdout as it is made, everything else to stderr. With a sidecar the prompt is put into "
-          "its\n"
-          "template and thought about in K latent steps. Without one it goes through the chat template of an instruct "
-          "model,\n"
-          "or is continued as it is.\n",
+          "The answer is streamed to stdout, everything else goes to stderr. With a sidecar the prompt is put into\n"
+          "the sidecar's prompt template and processed in K latent steps. Without one the model's chat template is\n"
+          "used, if it has one.\n",
           "penelope run -m base.gguf -p \"The capital of France is\" -n 16\n"
           "penelope run -m instruct.gguf -p \"Who wrote Faust?\" --json-schema '{\"type\": \"string\"}'\n"
           "penelope run -m base.gguf --sidecar listops.gguf -K 5 -p \"Evaluate: [MAX 3 [MIN 4 7] 2]\"\n"
           "penelope run -m base.gguf --sidecar listops.gguf --batch test.jsonl > answers.jsonl\n",
           cmd_run },
         { "chat", "Talk to a model", "-m BASE [--sidecar FILE] [options] [-p TEXT]",
-          "Without a sidecar the model sees the whole conversation in its own chat template; with one, or with --raw, "
-          "every\n"
-          "message is a question by itself. Ctrl-C stops an answer, twice leaves; Ctrl-D leaves. /help lists the "
-          "commands.\n"
-          "When the context is full the oldest turns leave. Reads lines from a pipe as well.\n",
+          "Without a sidecar the model sees the whole conversation in its own chat template; with one, or with\n"
+          "--raw, every message is a separate question. Ctrl-C stops an answer, twice exits; Ctrl-D exits. /help\n"
+          "lists the commands. When the context is full, the oldest turns are dropped. Input may be a pipe.\n",
           "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -sys \"You are brief.\"\n"
           "penelope chat -m base.gguf --sidecar listops.gguf -K 5\n"
           "penelope chat -m SmolLM2-135M-Instruct.Q4_1.gguf -p \"What is the capital of France?\"\n",
           cmd_chat },
-        { "serve", "Answer over HTTP, as OpenAI's API does",
+        { "serve", "Serve an OpenAI-compatible API over HTTP",
           "[-m BASE [--sidecar FILE]] [--host 127.0.0.1] [--port 8080] [--slots N] [--api-key KEY]",
-          "Without -m the model that comes with the program. Requests take latent_steps, reasoning_effort, "
-          "latent_trace "
-          "and\n"
-          "cot beside the usual fields; / is a page to try it on. Ctrl-C or SIGTERM lets running answers finish, a "
-          "second\n"
-          "Ctrl-C stops them.\n",
+          "Without -m the bundled demo model. Requests take latent_steps, reasoning_effort, latent_trace and cot in\n"
+          "addition to the usual fields; / is a web page to try it. Ctrl-C or SIGTERM lets running answers finish,\n"
+          "a second Ctrl-C stops them.\n",
           "penelope serve\n"
           "penelope serve -m base.gguf --sidecar listops.gguf --port 9000 --slots 8\n"
           "penelope serve -m base.gguf --host 0.0.0.0 --api-key-file keys.txt --cert server.pem --key server.key\n",
@@ -58,36 +51,31 @@ const std::vector<Command> & command_table() {
           "penelope info sidecar.gguf --json\n",
           cmd_info },
         { "convert", "Turn a directory into a GGUF file", "DIR -o OUT.gguf [--type T] [--base BASE.gguf] [--lora DIR]",
-          "What the directory holds decides what comes out: config.json a backbone, adapter_config.json a LoRA (needs "
-          "--base),\n"
-          "penelope_config.json a sidecar (needs --base, takes --lora).\n",
+          "The output depends on the directory: config.json gives a backbone, adapter_config.json a LoRA (needs\n"
+          "--base), penelope_config.json a sidecar (needs --base, takes --lora).\n",
           "penelope convert Llama-3.2-1B-Instruct -o llama-1b.gguf --type Q8_0\n"
           "penelope convert run/penelope --base llama-1b.gguf --lora run/lora -o sidecar.gguf\n",
           cmd_convert },
         { "quantize", "Write a model or adapter in another type",
           "IN OUT TYPE [--tensor-type PATTERN=TYPE] [--dry-run]\nSIDECAR OUT",
-          "Backbones, LoRAs, sidecars and bundles. Each tensor takes the type llama.cpp would give it; in a sidecar "
-          "norms,\n"
-          "biases, step rows and the time network stay F32, and TYPE is Q8_0 unless given.\n",
+          "Backbones, LoRAs, sidecars and bundles. Each tensor takes the type llama.cpp would give it; in a sidecar\n"
+          "norms, biases, step rows and the time network stay F32, and TYPE is Q8_0 unless given.\n",
           "penelope quantize llama-1b-f32.gguf llama-1b-q4.gguf Q4_K_M\n"
           "penelope quantize base.gguf small.gguf Q4_0 --tensor-type attn_v=q8_0 --dry-run\n",
           cmd_quantize },
-        { "export", "Give a file a form others can use",
+        { "export", "Convert a GGUF file for PyTorch or llama.cpp",
           "SIDECAR -o OUT --as penelope|peft|lora|merged|bundle [-m BASE]\nBASE -o DIR --as hf",
-          "penelope, peft and hf write directories PyTorch reads; lora an adapter llama.cpp loads; merged the backbone "
-          "with the\n"
-          "LoRA folded in; bundle one file that runs alone. All but lora and hf need -m BASE.\n",
+          "penelope, peft and hf write directories PyTorch reads; lora an adapter llama.cpp loads; merged the\n"
+          "backbone with the LoRA merged; bundle one file that runs alone. All but lora and hf need -m BASE.\n",
           "penelope export listops.gguf -m base.gguf -o listops-bundle.gguf --as bundle\n"
           "penelope export listops.gguf -o listops-lora.gguf --as lora\n",
           cmd_export },
         { "data", "Make the data of a task; check, split or audit your own",
           "listops|prosqa|prontoqa|thread --out DIR [--seed S] [--train N --valid N --test N]\n"
           "check FILE [-m BASE]\nsplit FILE --out DIR [--split 80,10,10]\naudit DIR | FILES",
-          "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files everywhere; "
-          "no question\n"
-          "occurs twice, in a file or across files. check shows what a file of your own is to the program, split "
-          "divides it into\n"
-          "train, valid and test, audit looks for repeats.\n",
+          "Writes train.jsonl, valid.jsonl, test.jsonl and audit.json. The same seed gives the same files\n"
+          "everywhere; no question occurs twice, in a file or across files. check describes a file of your own,\n"
+          "split divides it into train, valid and test, audit looks for duplicates.\n",
           "penelope data listops --out data/listops --seed 1\n"
           "penelope data check my.jsonl -m base.gguf\n"
           "penelope data split my.jsonl --out data/mine\n"
@@ -97,52 +85,38 @@ const std::vector<Command> & command_table() {
           "-m BASE --method cot|penelope|coconut|codi --data DIR --out RUN [--init FILE] [options]\n"
           "--init-random SHAPE.toml --full --method cot --data DIR --out RUN [options]\n"
           "--resume --out RUN",
-          "Run --method cot first; the latent methods start from its LoRA with --init. The run folder gets "
-          "config.toml,\n"
-          "metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone. Ctrl-C finishes "
-          "the "
-          "update,\n"
-          "saves and exits with 130; --resume continues exactly where it stopped.\n",
+          "Run --method cot first; the latent methods start from its LoRA with --init. The run folder gets\n"
+          "config.toml, metrics.jsonl, checkpoints and model.gguf: a LoRA, a sidecar or, with --full, a backbone.\n"
+          "Ctrl-C finishes the update, saves and exits with 130; --resume continues exactly where it stopped.\n",
           "penelope train -m base.gguf --method cot --data data/listops --out runs/cot\n"
           "penelope train -m base.gguf --method penelope --init runs/cot/model.gguf --data data/listops --out "
           "runs/latent\n"
           "penelope train --resume --out runs/latent\n",
           cmd_train },
-        { "eval", "Score a model on the questions of a task",
+        { "eval", "Evaluate a model on the questions of a task",
           "-m BASE [--sidecar FILE] --data FILE [-K 0-6] [--limit N] [--predictions FILE.jsonl]\n"
           "-m BASE --sidecars A,B,C --data FILE [-K N]\n"
           "--compare A.jsonl B.jsonl [-K N]",
-          "Exact match, parse rate, output tokens, latency and layer applications per K, and what guessing gives. "
-          "Latency "
-          "is that\n"
-          "of a question answered alone, without loading and tokenizing. Of several runs: mean and standard deviation, "
-          "each "
-          "at\n"
-          "the K its file names. --compare gives the paired difference in exact match with a 95 % bootstrap interval "
-          "over the\n"
-          "questions, each file at its own K or both at -K.\n",
+          "Exact match, parse rate, output tokens, latency and layer applications per K, and baselines. Latency is\n"
+          "measured one question at a time, without loading and tokenizing. Several runs: mean and standard\n"
+          "deviation, each at its default K. --compare gives the paired difference in exact match with a 95 %\n"
+          "bootstrap interval over the questions, each file at its own K or both at -K.\n",
           "penelope eval -m base.gguf --sidecar listops.gguf --data test.jsonl -K 0-6\n"
           "penelope eval --compare k0.jsonl k5.jsonl\n",
           cmd_eval },
         { "report", "Show training runs and results in tables and charts", "RUN|RESULTS... -o DIR",
-          "Writes report.md and SVG charts: loss and exact match over the updates of the runs; exact match, output "
-          "tokens,\n"
-          "latency and layer applications of the results, one row a label. Results under one label are repetitions "
-          "with "
-          "other\n"
-          "seeds: the table gives their mean and standard deviation.\n",
+          "Writes report.md and SVG charts: loss and exact match over the updates of the runs; exact match, output\n"
+          "tokens, latency and layer applications of the results, one row a label. Results under one label are\n"
+          "repetitions with other seeds: the table gives their mean and standard deviation.\n",
           "penelope report runs/cot runs/latent -o report\n"
-          "penelope eval -m base.gguf --sidecars a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > "
-          "penelope.json\n"
+          "penelope eval -m base.gguf --sidecars a.gguf,b.gguf,c.gguf --data test.jsonl -K 0-6 --json > penelope.json\n"
           "penelope report \"Visible CoT=cot.json\" Penelope=penelope.json -o report\n",
           cmd_report },
-        { "bench", "Measure how fast a model reads, thinks and writes",
+        { "bench", "Measure the speed of prefill, latent steps and decoding",
           "-m BASE [--sidecar FILE] [options]\n--shape NAME --type T [options]",
-          "Plain rows: ppN reads N tokens, tgN writes N tokens. With --methods: latent is everything before the first "
-          "answer\n"
-          "token, answer the whole answer, by default for 60 prompt and 4 answer tokens. Methods take turns; a method "
-          "no file\n"
-          "brings runs on random modules. Tokenizing and sampling are not measured.\n",
+          "ppN: prefill of N tokens, tgN: decoding of N tokens. With --methods: latent is everything before the\n"
+          "first answer token, answer the whole answer, by default for 60 prompt and 4 answer tokens. Methods take\n"
+          "turns; a method no file brings runs on random modules. Tokenizing and sampling are not measured.\n",
           "penelope bench -m SmolLM2-135M-Instruct.Q4_1.gguf -t 2\n"
           "penelope bench --shape llama-3.2-1b --type Q8_0 --methods penelope:5,coconut:8,cot:69 --phases\n",
           cmd_bench },

@@ -1,5 +1,6 @@
 // Op-support audit: checks whether a device supports every graph of the program, for all architectures, methods, K,
-// batches, training, and types of weights and KV cache, in published model shapes. Allocates no weights, computes nothing.
+// batches, training, and types of weights and KV cache, in published model shapes. Allocates no weights, computes
+// nothing.
 //
 //     penelope-audit DEVICE [--rpc HOST:PORT] [--shape NAME...] [--type NAME...] [--steps K...] [--as-gpu]
 //

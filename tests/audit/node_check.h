@@ -1,5 +1,5 @@
-// Checks an allocated node against a device: whether it supports the operation, and whether the operands are aligned and
-// inside their buffers.
+// Checks an allocated node against a device: whether it supports the operation, and whether the operands are aligned
+// and inside their buffers.
 #pragma once
 
 #include "graph/device.h"

@@ -1,5 +1,5 @@
-// Interface of a fuzz target: arbitrary bytes are given to a parser of the program. Throwing Error is correct; any other
-// exception, a signal, a sanitizer report or a timeout is a finding.
+// Interface of a fuzz target: arbitrary bytes are given to a parser of the program. Throwing Error is correct; any
+// other exception, a signal, a sanitizer report or a timeout is a finding.
 //
 // Each target_NAME.cpp defines both functions. It is linked with main_fuzz.cpp and libFuzzer (preset fuzz,
 // scripts/fuzz), and with main_replay.cpp into a test that runs its seeds and the earlier findings in cases/NAME.
