@@ -173,7 +173,7 @@ class Shipped(ModelTest):
     def test_changed_weights_are_refused(self):
         merged, small = self.work / "merged.gguf", self.work / "small.gguf"
         self.ok("export", LORA, "-m", WEAVE, "--as", "merged", "-o", merged)
-        # The merged weights are asked as the LoRA was.
+        # The merged model has the prompt template of the LoRA.
         self.assertEqual(self.ok("run", "-m", merged, "-p", QUESTION).stdout, self.ok("run", "-m", WEAVE, "--lora", LORA, "-p", QUESTION).stdout)
         self.ok("quantize", WEAVE, small, "Q4_0", "--allow-requantize")
         self.ok("run", "-m", small, "--sidecar", SIDECAR, "-p", QUESTION)

@@ -75,7 +75,7 @@ class Recipes(unittest.TestCase):
         plans = self.check_folder(folder, folder / "shape.toml")
         self.assertEqual(set(plans), {"cot-sft", "cot", "penelope", "coconut", "codi", "k0", "overwrite", "early", "middle", "step-loss", "step-loss-k0"})
         self.assertGreater(plans["cot-sft"]["parameters"]["backbone"], 1000000)
-        self.assert_equal_budgets(plans, set(plans) - {"cot-sft", "cot"})  # the source has learned visible steps already
+        self.assert_equal_budgets(plans, set(plans) - {"cot-sft", "cot"})  # cot-sft is the common start, cot its continuation
 
     def test_those_on_the_small_backbone(self):
         plans = self.check_folder(RECIPES / "listops-order", RECIPES / "listops-small" / "shape.toml")
