@@ -292,7 +292,7 @@ TEST_CASE("a request that is cancelled before it starts ends without an answer, 
 }
 
 // The CPU looks before every node, so it counts more; what is asked for here holds for it too.
-TEST_CASE("a question can be cancelled after every latent step, and the next one is whole") {
+TEST_CASE("a request can be cancelled after every latent step, and the next one is correct") {
     const GoldenCase & g = golden("last");
     for (const std::string & sidecar : { g.sidecar(), g.coconut_sidecar() }) {
         Session session(load(device_name(), g.backbone(), sidecar), session_options(GGML_TYPE_F32));
@@ -319,7 +319,7 @@ TEST_CASE("a question can be cancelled after every latent step, and the next one
 }
 
 // A recurrent state that only some layers have moved on would be a wrong beginning.
-TEST_CASE("what follows an answer that was cancelled in the middle of a token is whole") {
+TEST_CASE("an answer after a cancel in the middle of a token is correct") {
     for (const std::string name : { "last", "qwen35" }) {
         CAPTURE(name);
         const GoldenCase & g      = golden(name);

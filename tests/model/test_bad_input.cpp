@@ -147,7 +147,7 @@ TEST_CASE("a value that is not finite is found and its tensor named") {
     }
 }
 
-TEST_CASE("a question that cannot be asked") {
+TEST_CASE("an invalid request") {
     LoadOptions load;
     load.base    = golden().backbone();
     load.sidecar = golden().sidecar();
@@ -170,7 +170,7 @@ TEST_CASE("a question that cannot be asked") {
     CHECK(contains(ask(std::vector<int32_t>(600, 5)).hint, "shorten the prompt"));
 }
 
-TEST_CASE("a sidecar that would fill the memory with graphs or with JSON") {
+TEST_CASE("a sidecar that needs too much memory for graphs or JSON") {
     SidecarConfig config = read_sidecar_config(GgufReader::open(golden().sidecar()));
     const auto    says   = [&](const std::string & what) {
         const Error error = error_of([&] { check_sidecar_config(config, "x.gguf"); });

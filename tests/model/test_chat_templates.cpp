@@ -98,7 +98,8 @@ TEST_CASE("templates give what Jinja gives" * doctest::skip(test::lacks_vocab_di
     CHECK(n_compared > 4000);
 }
 
-TEST_CASE("which templates think aloud, and how their answers begin" * doctest::skip(test::lacks_vocab_dir())) {
+TEST_CASE("which templates have a thinking mode, and how their answers start" *
+          doctest::skip(test::lacks_vocab_dir())) {
     CHECK(load("Qwen-Qwen2.5-7B-Instruct.jinja").reasoning_start() == ReasoningStart::none);
     CHECK(load("Qwen-Qwen3-0.6B.jinja").reasoning_start() == ReasoningStart::marked);
     CHECK(load("Qwen3.5-4B.jinja").reasoning_start() == ReasoningStart::inside);

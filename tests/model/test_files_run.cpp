@@ -85,7 +85,7 @@ TEST_CASE("the merged backbone with the modules alone meets the reference") {
     }
 }
 
-TEST_CASE("what quantizing the sidecar does to the states and to the answers") {
+TEST_CASE("effect of quantizing the sidecar on states and answers") {
     // Differences a little above what the types do to states of scale 3 at this width. Of the 32 answers to all cases
     // one less than docs/measurements.md counts for Q8_0: a choice that is nearly undecided may fall otherwise on
     // another processor.

@@ -299,7 +299,7 @@ TEST_CASE("an F16 cache and Q8_0 weights stay near the F32 reference") {
     }
 }
 
-TEST_CASE("requests that cannot be met name what is wrong") {
+TEST_CASE("invalid requests name the reason") {
     const GoldenCase & g = golden("last");
     Session            session(load(g, true), f32_session());
     GenerateOptions    options;

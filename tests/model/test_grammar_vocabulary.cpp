@@ -58,7 +58,7 @@ std::string random_answer(const Tokenizer & tokenizer, const std::shared_ptr<con
 
 } // namespace
 
-TEST_CASE("every token that stands for text is in the trie once" * doctest::skip(test::lacks_vocab_dir())) {
+TEST_CASE("every text token is in the trie once" * doctest::skip(test::lacks_vocab_dir())) {
     for (const char * name : kNames) {
         const Tokenizer   tokenizer = vocabulary(name);
         const TokenTrie & trie      = tokenizer.trie();

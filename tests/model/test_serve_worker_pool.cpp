@@ -128,7 +128,7 @@ TEST_CASE("answers of one job: one end each, the same tokens on all workers") {
     CHECK(pool.metrics.busy_slots == 0);
 }
 
-TEST_CASE("the queue takes all answers of a job or none") {
+TEST_CASE("the queue accepts all answers of a job or none") {
     Pool       pool(2);
     const auto first = pool.submit_endless(), second = pool.submit_endless();
     wait_started(*first);
@@ -143,7 +143,7 @@ TEST_CASE("the queue takes all answers of a job or none") {
     CHECK(done_of(*third).answer.tokens.size() == 4);
 }
 
-TEST_CASE("an answer that waits goes to whichever worker gets free") {
+TEST_CASE("a queued answer is taken by the first free worker") {
     for (const bool first_is_left : { true, false }) {
         Pool       pool;
         const auto a = pool.submit_endless(), b = pool.submit_endless();
@@ -231,7 +231,7 @@ TEST_CASE("stopping fails what runs and what waits") {
     CHECK(pool.pool.wait_idle(kLong));
 }
 
-TEST_CASE("a job that cannot be answered is refused before it is queued") {
+TEST_CASE("an invalid job fails before it is queued") {
     Pool pool;
     Job  job;
     job.prompt          = Tokens(size_t(kContext) + 1, 10);

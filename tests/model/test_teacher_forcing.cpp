@@ -146,7 +146,7 @@ TEST_CASE(
     CHECK(difference(found.tokens, expected.tokens).most > 1e-4);
 }
 
-TEST_CASE("a gold memory of the tokens the anchors are is the memory at the boundary") {
+TEST_CASE("a gold memory of the anchor tokens equals the memory at the boundary") {
     // With anchors that are embeddings of a token, step embeddings that are all the same and every step forced, each
     // step starts from the same memory and says its result at the same loss. Any difference between the places of the
     // two memories would show.

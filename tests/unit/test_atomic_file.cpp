@@ -74,7 +74,7 @@ TEST_CASE("an existing target is refused, or replaced with force") {
     CHECK(n_entries(dir.path()) == 1);
 }
 
-TEST_CASE("a target that appears meanwhile is not replaced without force") {
+TEST_CASE("a target created in the meantime is not replaced without force") {
     const TempDir     dir;
     const std::string path = dir.file("out");
     {

@@ -81,7 +81,7 @@ TEST_CASE("values are listed in natural order") {
     CHECK(depths == std::vector<std::string>{ "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11" });
 }
 
-TEST_CASE("a repeated id is named with both places") {
+TEST_CASE("a duplicate id is reported with both locations") {
     const AuditReport report =
         audit({ { "train.jsonl", { listops("a", "[MAX 1 2]", "2") } },
                 { "test.jsonl", { listops("b", "[MAX 1 3]", "3"), listops("a", "[MAX 1 4]", "4") } } });
@@ -116,7 +116,7 @@ TEST_CASE("a repeated question is found in any spelling, within a file and acros
     CHECK(across.problem.find("y.jsonl example 1 and x.jsonl example 1") != std::string::npos);
 }
 
-TEST_CASE("answers the extractor can never produce are named") {
+TEST_CASE("answers that cannot be parsed are reported") {
     const AuditReport report =
         audit({ { "x.jsonl", { listops("a", "[MAX 1 2]", "2"), listops("b", "[MAX 1 3]", "twelve") } } });
     CHECK_FALSE(report.ok);
@@ -196,7 +196,7 @@ TEST_CASE("existing files are not replaced without force") {
     CHECK_FALSE(std::filesystem::exists(dir.path() / "valid.jsonl"));
 }
 
-TEST_CASE("a folder that cannot be made is an error") {
+TEST_CASE("failing to create a directory is an error") {
     const test::TempDir dir;
     const std::string   file = dir.write("file", "x");
     const Task &        task = find_task("listops");

@@ -178,7 +178,7 @@ TEST_CASE("control groups limit the available memory") {
         put("sys/fs/cgroup/memory.current", "150000\n");
         CHECK(available_memory(root).value() == 250000);
     }
-    SUBCASE("lines that are no groups are passed over") {
+    SUBCASE("lines that are not groups are skipped") {
         put("proc/self/cgroup", "\n::\nnonsense\n3:memory\n0::relative\n");
         CHECK(available_memory(root).value() == 800 * 1024);
     }

@@ -93,7 +93,7 @@ TEST_CASE("a chart draws its series, leaves out what is no number and escapes te
     CHECK(count(svg, "<g") == count(svg, "</g>"));
 }
 
-TEST_CASE("a label that would cover another is left out") {
+TEST_CASE("overlapping labels are omitted") {
     Chart chart{ "t", "x", "y", {}, {}, true, {}, {} };
     chart.series          = { { "s", { { 0, 0, "K=0" }, { 1, 0.1, "K=1" }, { 50, 0, "K=2" }, { 100, 1, "K=3" } } } };
     const std::string svg = draw_chart(chart);

@@ -129,7 +129,7 @@ TEST_CASE("any byte that changes is noticed, and nothing of the file is taken ov
     CHECK(n_refused > n_tried * 9 / 10);
 }
 
-TEST_CASE("counts that cannot be are refused, whatever their checksum says") {
+TEST_CASE("impossible counts are errors even with a valid checksum") {
     const TempDir dir;
     Optimizer     optimizer(cpu(), kGroups);
     const auto    refused = [&](const RunState & state) {
@@ -231,7 +231,7 @@ TEST_CASE("scores later than the last one the checkpoint knows are dropped, for 
                                              "{\"update\":3,\"loss\":0.5}\n{\"update\":4,\"loss\":0.5}\n");
 }
 
-TEST_CASE("metrics that cannot be read are not emptied, and none are made of nothing") {
+TEST_CASE("unreadable metrics are not truncated, and missing ones are not created") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
     const auto      hold = run.create(false, false);
@@ -242,7 +242,7 @@ TEST_CASE("metrics that cannot be read are not emptied, and none are made of not
     CHECK(contains(error_of([&] { run.cut_metrics(3, 3); }).message(), "read failed"));
 }
 
-TEST_CASE("a checkpoint that cannot be written leaves both that were there") {
+TEST_CASE("a failed write keeps both earlier checkpoints") {
     const TempDir   dir;
     const RunFolder run(dir.file("run"));
     const auto      hold = run.create(false, false);

@@ -52,7 +52,7 @@ TEST_CASE("the first half in equal blocks of rising depth, the second half at fu
     CHECK(stage_text(stage_of(curriculum, 1500)) == "K=6 answer");
 }
 
-TEST_CASE("every update belongs to one stage, whatever the numbers") {
+TEST_CASE("every update belongs to exactly one stage") {
     for (int64_t n_updates : { 1, 2, 5, 11, 13, 100, 1501 }) {
         for (int depth : { 0, 1, 3, 6, 8 }) {
             CAPTURE(n_updates);

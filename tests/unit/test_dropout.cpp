@@ -41,7 +41,7 @@ TEST_CASE("the share asked for is dropped and the mean stays") {
     }
 }
 
-TEST_CASE("the same elements whatever the number of threads; others for another seed, step or draw") {
+TEST_CASE("dropout masks do not depend on threads, but on seed, step and draw") {
     const std::vector<float> once = on_ones({ 0.3f, 1, 1 }, 10007, 1);
     for (int n_threads : { 1, 2, 3, 5 }) {
         CHECK(on_ones({ 0.3f, 1, 1 }, 10007, n_threads) == once);

@@ -33,7 +33,7 @@ int status_after(const char * message) {
 
 } // namespace
 
-TEST_CASE("a device that is lost is an error") {
+TEST_CASE("a lost device is an error") {
     for (const char * message : { "CUDA error", "Remote RPC server crashed or returned malformed response" }) {
         CAPTURE(message);
         const int status = status_after(message);

@@ -194,7 +194,7 @@ TEST_CASE("JSON Schema") {
         });
 }
 
-TEST_CASE("a schema that is not understood is refused by name") {
+TEST_CASE("unsupported schema keywords are errors that name the keyword") {
     CHECK(message_of(schema, "{\"type\":\"number\",\"multipleOf\":2}") == "schema #: 'multipleOf' is not supported");
     CHECK(message_of(schema, "{\"properties\":{\"a\":{\"not\":{}}}}") ==
           "schema #/properties/a: 'not' is not supported");
@@ -262,7 +262,7 @@ TEST_CASE("integers between any two bounds are exactly those") {
     }
 }
 
-TEST_CASE("tokens are followed through their bytes") {
+TEST_CASE("tokens are matched byte by byte") {
     const Tokenizer tokenizer(byte_level_vocabulary()); // token b is byte b, 257 ends
     TokenFilter     filter(std::make_shared<const Grammar>(parse_gbnf("root ::= \"é\" \"!\"?")), tokenizer);
     const auto      allowed = [&] {

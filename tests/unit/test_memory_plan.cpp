@@ -109,7 +109,7 @@ TEST_CASE("an operand read twice through different views is not overwritten") {
     }
 }
 
-TEST_CASE("random graphs with thousands of gaps") {
+TEST_CASE("random graphs with thousands of free-list entries") {
     Rng rng(5);
     for (int round = 0; round < 5; round++) {
         Graph             g;
@@ -143,7 +143,7 @@ TEST_CASE("random graphs with thousands of gaps") {
     }
 }
 
-TEST_CASE("a graph gets its memory back in a workspace another one has used") {
+TEST_CASE("a graph can reuse a workspace after another graph") {
     Workspace shared(cpu());
     Graph     first, second;
     Node      x = first.input("x", GGML_TYPE_F32, 64);

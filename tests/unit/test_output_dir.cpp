@@ -70,7 +70,7 @@ TEST_CASE("a commit that fails half-way into a directory that was there leaves n
     CHECK(n_entries(dir.path()) == 1);
 }
 
-TEST_CASE("a file that has appeared meanwhile is not replaced without force") {
+TEST_CASE("a file created in the meantime is not replaced without force") {
     const TempDir dir;
     fs::create_directory(dir.file("out"));
     {

@@ -207,7 +207,7 @@ TEST_CASE("the data is the same on every machine and the test set does not depen
     CHECK(examples_to_jsonl(generate_prosqa(options).test) != examples_to_jsonl(sample_data().test));
 }
 
-TEST_CASE("defaults, other depths, requests that cannot be met") {
+TEST_CASE("defaults, other depths, invalid requests") {
     const DatasetOptions defaults = find_task("prosqa").defaults;
     CHECK(defaults.n_train == 17886);
     CHECK(defaults.n_valid == 300);

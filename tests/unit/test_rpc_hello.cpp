@@ -54,7 +54,7 @@ struct DeafServer {
 
 } // namespace
 
-TEST_CASE("a server that cannot be reached leaves no descriptor open") {
+TEST_CASE("an unreachable server leaks no descriptor") {
     const DeafServer server(0);
     const Socket     others[] = { Socket(SOCK_STREAM | SOCK_NONBLOCK), Socket(SOCK_STREAM | SOCK_NONBLOCK),
                                   Socket(SOCK_STREAM | SOCK_NONBLOCK) };
@@ -67,7 +67,7 @@ TEST_CASE("a server that cannot be reached leaves no descriptor open") {
     CHECK(n_open_files() == before);
 }
 
-TEST_CASE("nor does one that takes the connection and says nothing, or none at all") {
+TEST_CASE("neither does a server that accepts and sends nothing") {
     std::string  nobody;
     const size_t before = n_open_files();
     {

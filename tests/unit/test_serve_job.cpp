@@ -41,14 +41,14 @@ TEST_CASE("events come in the order in which they were reported, each once") {
     CHECK(!job.wait(kNow));
 }
 
-TEST_CASE("waiting takes the time it was given when nothing comes") {
+TEST_CASE("wait times out if nothing is reported") {
     Job             job;
     const Stopwatch watch;
     CHECK(!job.wait(std::chrono::milliseconds(30)));
     CHECK(watch.elapsed_ms() >= 30);
 }
 
-TEST_CASE("a report wakes the thread that waits") {
+TEST_CASE("a report wakes the waiting thread") {
     Job                     job;
     std::optional<JobEvent> found;
     const Stopwatch         watch;

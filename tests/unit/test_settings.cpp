@@ -25,7 +25,7 @@ TrainSettings visible_steps() {
 
 } // namespace
 
-TEST_CASE("every text stands on one line, with everything in it") {
+TEST_CASE("every string is written on one line, completely") {
     TrainSettings settings                 = visible_steps();
     settings.model.sidecar.prompt_template = "\n'''{question}\n'''\nrate = 0.10000000000000000555\n";
     settings.model.sidecar.answer_prefix   = "it's \"\"\"\\ ";
@@ -37,7 +37,7 @@ TEST_CASE("every text stands on one line, with everything in it") {
     CHECK(contains(toml, "\nwarmup = 0.05\n"));
 }
 
-TEST_CASE("what spares memory is said too") {
+TEST_CASE("--low-memory and --recompute are recorded") {
     TrainSettings settings = visible_steps();
     CHECK(contains(settings_toml(settings), "\nlow-memory = false\n"));
     settings.low_memory      = true;

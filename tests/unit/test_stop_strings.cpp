@@ -17,7 +17,7 @@ std::string fed(StopStrings & stops, const std::string & text, size_t n) {
 
 } // namespace
 
-TEST_CASE("a text ends before the first stop string, however it is cut into pieces") {
+TEST_CASE("text ends before the first stop string, however it is split into tokens") {
     const std::string text = "aab aabc aabcd and more";
     for (size_t n : { 1, 2, 3, 5, 100 }) {
         CAPTURE(n);

@@ -138,7 +138,7 @@ TEST_CASE("guessing an end is right for one chain in so many") {
     }
 }
 
-TEST_CASE("questions to train on may mix few and many chains; those to test on have all") {
+TEST_CASE("training questions mix numbers of chains; test questions have all chains") {
     DatasetOptions options           = small("letters");
     options.n_train                  = 300;
     options.n_test                   = 50;
@@ -183,7 +183,7 @@ TEST_CASE("options of one task are refused by the others") {
     }
 }
 
-TEST_CASE("what there are too few names for is refused") {
+TEST_CASE("too few names is an error") {
     DatasetOptions options = small("letters");
     options.n_chains       = 6;
     CHECK(contains(error_of([&] { generate_thread(options); }).message(), "54 node names"));

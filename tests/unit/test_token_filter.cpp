@@ -133,7 +133,7 @@ TEST_CASE("a new state costs at most the vocabulary's trie, a narrow one next to
     CHECK(same.n_visited() == once);
 }
 
-TEST_CASE("masks are those of every single token, also after others took their place") {
+TEST_CASE("cached masks equal a check of every token, also after eviction") {
     const std::vector<float> logits(kVocabulary, 1.0f);
     TokenFilter              filter = filter_of("root ::= ( [a-m ]{1,3} [0-9n-z] ){200}");
     Rng                      rng(7);

@@ -161,7 +161,7 @@ TEST_CASE("special tokens") {
     CHECK(tokenizer.token_type(259) == TokenType::control);
 }
 
-TEST_CASE("special tokens that begin alike: the longest, and a shorter one where that has no room") {
+TEST_CASE("special tokens with a common prefix: the longest match wins") {
     TokenizerData data = small_vocabulary();
     for (const char * text : { "pp", "ppq", "qrst" }) {
         data.tokens.push_back(text);
@@ -222,7 +222,7 @@ TEST_CASE("text that is not UTF-8") {
     CHECK(tokenizer.encode(std::string_view("a\0b", 3)) == Ids{ 'a', 0, 'b' });
 }
 
-TEST_CASE("Qwen's vocabularies put text into NFC, the others leave it") {
+TEST_CASE("Qwen tokenizers normalize to NFC, others do not") {
     const std::string mark = "\xCC\x81", composed = "\xC3\xA9"; // U+0301, U+00E9
     for (const char * pre : { "qwen2", "qwen35" }) {
         const Tokenizer tokenizer(small_vocabulary({}, pre));

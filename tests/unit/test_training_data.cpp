@@ -78,7 +78,7 @@ TEST_CASE("lengths are of the stage they are asked for, also after some examples
     CHECK(d.longest(2).n_rows == 9 + 6);
 }
 
-TEST_CASE("a vocabulary that cannot end or spell an answer is refused") {
+TEST_CASE("a vocabulary without EOS, or that cannot encode an answer, is an error") {
     TokenizerData endless = byte_level_vocabulary();
     endless.eos.reset();
     CHECK(contains(error_of([&] {

@@ -62,7 +62,7 @@ TEST_CASE("a graph built where another was gets memory of its own") {
 
 // The sanitizer's allocator keeps freed memory for a while.
 #ifndef __SANITIZE_ADDRESS__
-TEST_CASE("a workspace that grows counts what it gave back once") {
+TEST_CASE("a growing workspace counts freed memory once") {
     const Backend backend(find_device("CPU"), 1);
     Workspace     workspace(backend);
     graph_of(256 * kMiB)->allocate(backend, workspace);
