@@ -1,5 +1,6 @@
-// llama.cpp as a judge: loads a backbone (and a LoRA), runs token ids through it and prints the logits of every position as
-// raw F32 on stdout. Built by bench/files.py against a llama.cpp build; not part of the project's own build.
+// llama.cpp as a judge: loads a backbone (and a LoRA), runs token ids through it and prints the logits of every
+// position as raw F32 on stdout. Built by bench/files.py against a llama.cpp build; not part of the project's own
+// build.
 //
 //     llama_logits MODEL.gguf LORA.gguf|- ID ID ...
 #include "llama.h"

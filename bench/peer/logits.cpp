@@ -1,4 +1,5 @@
-// What llama_logits.cpp prints of llama.cpp, of this program: the logits after every one of some token ids as raw F32 on stdout.
+// What llama_logits.cpp prints of llama.cpp, of this program: the logits after every one of some token ids as raw F32
+// on stdout.
 //
 //     bench-logits MODEL.gguf LORA.gguf|- ID ID ...
 #include "base/error.h"

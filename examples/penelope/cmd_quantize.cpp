@@ -34,7 +34,10 @@ ImportanceMatrix importance_on(const std::string & text_path, const std::string 
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         throw UsageError("--imatrix: " + text_path + " is empty", "give a text of the kind the model will see");
     }
-    const auto        engine = Engine::load({ backbone });
+    LoadOptions load;
+    load.base                = backbone;
+    load.repack              = false; // activations are collected from plain ggml products
+    const auto        engine = Engine::load(load);
     const auto        tokens = engine->tokenizer().encode(text, { true, false });
     ImportanceOptions measuring;
     measuring.n_threads = static_cast<int>(options.integer("threads"));

@@ -1,8 +1,10 @@
-// A curriculum that steers itself: which examples an update takes, by how well their number of gold steps is answered so far.
+// A curriculum that steers itself: which examples an update takes, by how well their number of gold steps is answered
+// so far.
 //
-// An example with d gold steps is drawn with weight max(0.1, 1 - accuracy(d)): all depths are mixed from the first update to the last,
-// those that are not learned yet come up to ten times as often as those that are, and there is no threshold to choose. accuracy(d) is
-// a running mean over the examples that were trained on, each scored before the update that learns from it.
+// An example with d gold steps is drawn with weight max(0.1, 1 - accuracy(d)): all depths are mixed from the first
+// update to the last, those that are not learned yet come up to ten times as often as those that are, and there is no
+// threshold to choose. accuracy(d) is a running mean over the examples that were trained on, each scored before the
+// update that learns from it.
 #pragma once
 
 #include "train/batch_sampler.h"

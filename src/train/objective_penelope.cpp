@@ -1,5 +1,5 @@
-// The rows of sequence b: prompt at places 0 .. n-1, memory and readout at n .. n+m+q-1, target tokens from n+m+q on. The last
-// readout row predicts the first target token, so the rows that predict are one stretch that starts there.
+// The rows of sequence b: prompt at places 0 .. n-1, memory and readout at n .. n+m+q-1, target tokens from n+m+q on.
+// The last readout row predicts the first target token, so the rows that predict are one stretch that starts there.
 #include "latent/trajectory.h"
 #include "train/objective.h"
 

@@ -27,7 +27,7 @@ using SettingSlot = std::variant<bool *, int *, int64_t *, uint32_t *, uint64_t 
                                  ggml_type *, std::pair<double *, double *>, std::pair<uint32_t *, uint32_t *>>;
 
 struct SettingRow {
-    const char * name; // long flag and key in config.toml; with _ for -, key in the settings JSON of a checkpoint
+    const char * name;    // long flag and key in config.toml; with _ for -, key in the settings JSON of a checkpoint
     const char * aliases; // other names of the flag
     SettingKind  kind;
     const char * value; // placeholder of the value in help

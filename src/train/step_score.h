@@ -1,5 +1,6 @@
-// What the losses of a minibatch say about right and wrong, at no cost: a token counts as right when it is more likely than all others
-// together, which greedy decoding then chooses (it may choose it below that too: these are lower bounds).
+// What the losses of a minibatch say about right and wrong, at no cost: a token counts as right when it is more likely
+// than all others together, which greedy decoding then chooses (it may choose it below that too: these are lower
+// bounds).
 #pragma once
 
 #include "train/batch_graph.h"
@@ -13,7 +14,8 @@ struct RightCount {
     double n_right = 0, n_supervised_targets = 0;
 };
 
-// Whether each example's whole target is right; those whose target does not count are left out (n_supervised_targets 0).
+// Whether each example's whole target is right; those whose target does not count are left out (n_supervised_targets
+// 0).
 std::vector<RightCount> right_answers(const Minibatch & batch, const BatchLoss & loss);
 
 // What each latent step says, over the tokens of the examples that run on their own memory from the first step on.

@@ -1,5 +1,5 @@
-// What the memory should say at each latent step, for a loss on every step and for teacher forcing: the results of the gold steps as
-// tokens, one for each row of the memory, from row 0 on.
+// What the memory should say at each latent step, for a loss on every step and for teacher forcing: the results of the
+// gold steps as tokens, one for each row of the memory, from row 0 on.
 #pragma once
 
 #include "task/task.h"
@@ -16,13 +16,13 @@ class StepTargets {
     StepTargets(const Task & task, const Tokenizer & tokenizer, int n_rows)
         : task_(task), tokenizer_(tokenizer), n_rows_(n_rows) {}
 
-    // For teacher forcing. The chain begins with what its first step starts from: latent step 1 says the start, step t the result of gold
-    // step t - 1. All results take the rows of the longest one in `examples`; shorter ones end with end tokens, so that what stands in
-    // the memory is never a mixture of two results.
+    // For teacher forcing. The chain begins with what its first step starts from: latent step 1 says the start, step t
+    // the result of gold step t - 1. All results take the rows of the longest one in `examples`; shorter ones end with
+    // end tokens, so that what stands in the memory is never a mixture of two results.
     void begin_with_start(const std::vector<Example> & examples);
 
-    // Tokens that steps 1 .. n_steps should say. After the last gold step the result stays the final one. No step of an example without
-    // results says anything.
+    // Tokens that steps 1 .. n_steps should say. After the last gold step the result stays the final one. No step of an
+    // example without results says anything.
     std::vector<std::vector<int32_t>> tokens(const Example & example, int n_steps) const;
 
     // Latent steps until the memory holds the result of the last gold step.

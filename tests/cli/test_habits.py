@@ -77,7 +77,7 @@ class Habits(ModelTest):
                           (("export", SIDECAR, "--as", "merged", "-o", self.work / "e.gguf"), {}), (("info", self.work), {})):
             done = run(*args, env=env)
             self.assertEqual((done.returncode, done.stdout), (2, ""), (args, done.stderr))
-            self.assertRegex(done.stderr, r"^error: [^\n]+: [^\n]+\n(hint: [^\n]+\n)?$")
+            self.assertRegex(done.stderr, r"^(task [^\n]+\n)?error: [^\n]+: [^\n]+\n(hint: [^\n]+\n)?$")
             self.assertEqual(json.loads(run(*args, "--json", env=env).stdout)["kind"], "usage", args)
         self.assertEqual(sorted(path.name for path in self.work.iterdir()), ["data", "deep.toml"])
 

@@ -425,7 +425,7 @@ class Resuming(Trained):
         self.assertEqual([line["valid_n"] for line in self.metrics(folder) if "valid_loss" in line][-1], 3)
         self.assertEqual(sorted(file.name for file in (folder / "checkpoint").glob("update-*")), ["update-6.gguf", "update-8.gguf"])
         config = (folder / "config.toml").read_text()
-        for line in ("eval-every = 1", "eval-limit = 3", "predict = 5", "save-every = 2", "keep = 2", 'kv-type = "f16"', 'name = "renamed"'):
+        for line in ("eval-every = 1", "eval-limit = 3", "predict = 5", "save-every = 2", "keep-checkpoints = 2", 'kv-type = "f16"', 'name = "renamed"'):
             self.assertIn(line + "\n", config, "the next --resume needs no flags")
         again = run("train", "--resume", "--out", folder)
         self.assertEqual(again.returncode, 0, again.stderr)
@@ -734,7 +734,7 @@ class Refusals(Trained):
     def test_a_run_that_diverges_keeps_the_checkpoint_before_the_last(self):
         done = self.train("-m", self.base, "--method", "cot", "--full", "--updates", 40, "--batch-size", 2, "--lr", "1e30", "--clip", 0, "--save-every", 1, out="diverged-twice")
         self.assertEqual(done.returncode, 1, done.stderr)
-        state = re.compile(rb'{"update":(\d+),"scored"')
+        state = re.compile(rb'{"update":(\d+),"validated"')
         last, previous = [int(state.search((self.root / "diverged-twice" / "checkpoint" / f"{name}.gguf").read_bytes())[1]) for name in ("last", "previous")]
         self.assertEqual(previous, last - 1)
 

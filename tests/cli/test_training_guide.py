@@ -63,7 +63,7 @@ class Guide(unittest.TestCase):
                 self.assertEqual((report["format"], report["examples"], report["first"]["target"]), (name, 1, targets[name]))
         report = self.check("data.csv", block("csv"))
         self.assertEqual(report["steps"]["most"], 2)
-        self.assertEqual(report["first"], {"prompt": "3 + 4 - 2?\n", "target": "3 + 4 = 7\n7 - 2 = 5\n### 5", "results": ["7", "5", "5"]})
+        self.assertEqual(report["first"], {"prompt": "3 + 4 - 2?\n", "target": "3 + 4 = 7\n7 - 2 = 5\n### 5", "results": ["7", "5", "5"], "start": "3"})
         self.assertEqual(self.check("data.csv", "prompt,completion\na,b\n")["format"], "prompt, completion")
 
     def test_completions_are_trained_and_asked_as_they_are(self):

@@ -23,9 +23,10 @@ Json expected() {
     return read_json_file(std::string(PENELOPE_TEST_DIR) + "/golden/smollm2/expected.json");
 }
 
-std::shared_ptr<const Engine> load(const std::string & path) {
+std::shared_ptr<const Engine> load(const std::string & path, bool repack = true) {
     LoadOptions options;
-    options.base = path;
+    options.base   = path;
+    options.repack = repack;
     return Engine::load(options);
 }
 
@@ -87,7 +88,7 @@ void check_greedy(Session & session, const Json & cases) {
 } // namespace
 
 TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip(test::lacks_smollm2())) {
-    const auto   engine = load(test::smollm2_path());
+    const auto   engine = load(test::smollm2_path(), false); // ggml's kernels; those of packed weights are below
     const Json   cases  = expected()["cases"];
     Session      session(engine, session_options(GGML_TYPE_F16));
     const TopTen top = compare_top_ten(session, cases);
@@ -125,6 +126,51 @@ TEST_CASE("dequantized to F32: top ten logits within 2e-4, any cut of the prompt
     CHECK(test::difference(last_logits(chunked, prompt), single) < 1e-4f);
     Session one_by_one(engine, session_options(GGML_TYPE_F32, 1));
     CHECK(test::difference(last_logits(one_by_one, prompt), single) < 1e-4f);
+}
+
+namespace {
+
+// Root mean square of what is left of a - b, over all logits after every token of the prompts.
+double rms_difference(Session & a, Session & b, const std::vector<Tokens> & prompts) {
+    double sum = 0.0;
+    size_t n   = 0;
+    for (const Tokens & prompt : prompts) {
+        for (size_t length = 1; length <= prompt.size(); length++) {
+            const Tokens             part(prompt.begin(), prompt.begin() + long(length));
+            const std::vector<float> left = last_logits(a, part), right = last_logits(b, part);
+            for (size_t i = 0; i < left.size(); i++) {
+                sum += double(left[i] - right[i]) * double(left[i] - right[i]);
+            }
+            n += left.size();
+        }
+    }
+    return std::sqrt(sum / double(n));
+}
+
+} // namespace
+
+// Both kernels round activations to 8 bits. The errors of one row are chance, so many rows are compared.
+TEST_CASE("packed weights are as close to F32 as ggml's kernels" * doctest::skip(test::lacks_smollm2())) {
+    const test::TempDir dir;
+    QuantizeOptions     to_f32;
+    to_f32.in_path          = test::smollm2_path();
+    to_f32.out_path         = dir.file("f32.gguf");
+    to_f32.type             = "F32";
+    to_f32.allow_requantize = true;
+    quantize_file(to_f32);
+    Session exact(load(to_f32.out_path), session_options(GGML_TYPE_F32));
+    Session plain(load(test::smollm2_path(), false), session_options(GGML_TYPE_F32));
+    Session packed(load(test::smollm2_path()), session_options(GGML_TYPE_F32));
+
+    const Json          cases = expected()["cases"];
+    std::vector<Tokens> prompts;
+    for (size_t i = 0; i < 4; i++) {
+        prompts.push_back(cases[i]["ids"].get<Tokens>());
+    }
+    const double of_plain = rms_difference(plain, exact, prompts), of_packed = rms_difference(packed, exact, prompts);
+    MESSAGE("logits differ from F32 by " << of_plain << " (ggml) and " << of_packed << " (packed)");
+    CHECK(of_packed < 1.15 * of_plain);
+    check_greedy(packed, cases);
 }
 
 TEST_CASE("sessions of one engine on several threads answer alike" * doctest::skip(test::lacks_smollm2())) {

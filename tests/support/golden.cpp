@@ -66,7 +66,7 @@ GoldenRecipe GoldenCase::recipe() const {
     recipe.n_steps      = train["K"];
     recipe.n_updates    = train["updates"];
     recipe.lora_lr      = train["lora_rate"];
-    recipe.module_lr    = train["module_lr"];
+    recipe.module_lr    = train["module_rate"];
     recipe.clip         = train["clip"];
     recipe.losses       = train["losses"].get<std::vector<double>>();
     recipe.norms        = train["grad_norms"].get<std::vector<double>>();

@@ -1,5 +1,5 @@
-// SentencePiece vocabularies written here: BPE by scores, unigram by the greatest sum, bytes and the unknown token for the rest, the
-// space in front.
+// SentencePiece vocabularies written here: BPE by scores, unigram by the greatest sum, bytes and the unknown token for
+// the rest, the space in front.
 #include "base/error.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"

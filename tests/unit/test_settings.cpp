@@ -68,7 +68,7 @@ std::string another_value(const SettingRow & row, const TrainSettings & settings
         }
         case SettingKind::text: break;
     }
-    return std::string(row.name) == "interval" ? "1:2" : std::string(row.name) == "rates" ? "0.5,0.25" : "another";
+    return std::string(row.name) == "interval" ? "1:2" : std::string(row.name) == "lr" ? "0.5,0.25" : "another";
 }
 
 } // namespace
@@ -108,7 +108,7 @@ TEST_CASE("every setting can be set, reads back as it was set and moves no other
 TEST_CASE("values that are none are refused under the name of their flag") {
     for (const auto & [name, text] :
          { std::pair("interval", "1-3"), std::pair("interval", "7"), std::pair("interval", ":"),
-           std::pair("rates", "1e-4,"), std::pair("rates", "nan,1"), std::pair("rates", "1;2"), std::pair("clip", "-1"),
+           std::pair("lr", "1e-4,"), std::pair("lr", "nan,1"), std::pair("lr", "1;2"), std::pair("clip", "-1"),
            std::pair("clip", "inf"), std::pair("batch-size", "x"), std::pair("kv-type", "f31"),
            std::pair("full", "maybe") }) {
         CAPTURE(name);
@@ -124,7 +124,7 @@ TEST_CASE("a checkpoint records every setting that touches weights or scores") {
     for (const SettingRow & row : setting_table()) {
         CAPTURE(row.name);
         TrainSettings settings = default_settings();
-        settings.model.method  = std::string(row.name) == "projection-length" ? "codi" : "penelope";
+        settings.model.method  = std::string(row.name) == "projection-width" ? "codi" : "penelope";
         TrainSettings changed  = settings;
         set_setting(row, changed, another_value(row, settings));
         const std::vector<SettingChange> changes = changed_settings(recorded(changed), recorded(settings));
