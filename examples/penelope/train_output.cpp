@@ -23,9 +23,18 @@ std::string progress_text(const UpdateReport & r) {
     return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates);
 }
 
+// " (right 100 100 83 40 %)": what latent steps 1, 2, ... say on their own memory; "-" where nobody was asked.
+std::string right_text(const std::vector<double> & shares) {
+    std::string text;
+    for (double share : shares) {
+        text += share < 0 ? " -" : " " + with_digits("%.0f", 100 * share);
+    }
+    return text.empty() ? "" : " (right" + text + " %)";
+}
+
 std::string losses_text(const UpdateReport & r) {
     return "loss " + with_digits("%.4f", r.loss) +
-           (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss));
+           (r.step_loss < 0 ? "" : " | steps " + with_digits("%.4f", r.step_loss) + right_text(r.steps_right));
 }
 
 std::string throughput_text(const UpdateReport & r) {

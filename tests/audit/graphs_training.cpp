@@ -33,6 +33,7 @@ Minibatch batch_for(const MethodTraining & training, int n_steps) {
         }
         if (training.supports_step_loss) {
             example.step_targets.assign(size_t(n_steps), tokens(1 + i));
+            example.n_forced = int(i); // the second goes on from a gold memory
         }
         batch.examples.push_back(example);
     }
