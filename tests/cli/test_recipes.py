@@ -117,8 +117,20 @@ class Recipes(unittest.TestCase):
         self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
         self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
 
+    def test_the_thread_with_forced_steps(self):
+        folder = RECIPES / "thread-forced"
+        plans = self.check_folder(folder, folder / "shape.toml")
+        self.assertEqual(set(plans), {"cot-sft", "penelope", "k0", "step-loss"})
+        self.assert_equal_budgets(plans, {"penelope", "k0", "step-loss"})
+        self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
+        self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
+        self.assertGreater(plans["penelope"]["memory"]["graph"], plans["step-loss"]["memory"]["graph"])  # gold memories are counted
+        self.ok("data", "thread", "--config", folder / "cot-sft-data.toml", "--out", self.work / "mixed", *SIZES)
+        chains = {line["question"].count(" ") for line in map(json.loads, (self.work / "mixed" / "train.jsonl").read_text().splitlines())}
+        self.assertGreater(len(chains), 1)
+
     def test_every_folder_is_looked_at_here(self):
-        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "prosqa-smollm2", "prontoqa-smollm2", "thread", "thread-smollm2"})
+        self.assertEqual({path.name for path in RECIPES.iterdir() if path.is_dir()}, {"listops", "prosqa", "prontoqa", "listops-small", "listops-order", "listops-smollm2", "prosqa-smollm2", "prontoqa-smollm2", "thread", "thread-forced", "thread-smollm2"})
 
 
 if __name__ == "__main__":
