@@ -147,16 +147,19 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
     }
 }
 
-// Default K for the generic task: the largest number of written steps, at most the default of the method.
-int latent_steps_for(const std::vector<Example> & examples, int defaults, const Task & task) {
-    if (&task != &generic_task()) {
-        return defaults;
-    }
+constexpr size_t kMaxForcedSteps = 32; // default K of a run with teacher forcing is at most this
+
+// Default K. Generic task: the largest number of written steps, at most the default of the method. With teacher forcing:
+// one step per result of the longest chain, its start included, because the final pass does not learn a lookup of its own.
+int latent_steps_for(const std::vector<Example> & examples, int defaults, const Task & task, bool is_forced) {
     size_t most = 1;
     for (const Example & example : examples) {
         most = std::max(most, example.steps.size());
     }
-    return int(std::min(most, size_t(defaults)));
+    if (is_forced && defaults > 0) {
+        return int(std::min(most + 1, kMaxForcedSteps));
+    }
+    return &task != &generic_task() ? defaults : int(std::min(most, size_t(defaults)));
 }
 
 } // namespace
@@ -183,7 +186,8 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     if (s.backbone_lr == 0) {
         s.backbone_lr = training.is_cot_stage ? kCotLr : kLatentLr;
     }
-    const int default_latent_steps = latent_steps_for(examples, training.default_latent_steps(task), task);
+    const int default_latent_steps = latent_steps_for(examples, training.default_latent_steps(task), task,
+                                                      training.supports_step_loss && s.teacher_forcing > 0);
     if (default_latent_steps == 0 || s.latent_steps < 0) {
         s.latent_steps = default_latent_steps;
     }

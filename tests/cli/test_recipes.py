@@ -122,7 +122,7 @@ class Recipes(unittest.TestCase):
         plans = self.check_folder(folder, folder / "shape.toml")
         self.assertEqual(set(plans), {"cot-sft", "penelope", "k0", "step-loss"})
         self.assert_equal_budgets(plans, {"penelope", "k0", "step-loss"})
-        self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [8])
+        self.assertEqual([stage["K"] for stage in plans["penelope"]["stages"]], [9])
         self.assertEqual([stage["K"] for stage in plans["k0"]["stages"]], [0])
         self.assertGreater(plans["penelope"]["memory"]["graph"], plans["step-loss"]["memory"]["graph"])  # gold memories are counted
         self.ok("data", "thread", "--config", folder / "cot-sft-data.toml", "--out", self.work / "mixed", *SIZES)

@@ -165,6 +165,9 @@ class Runs(Trained):
         again = run("train", "--config", self.root / "forced" / "config.toml", "--out", self.root / "again" / "forced")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual((self.root / "again" / "forced" / "model.gguf").read_bytes(), (self.root / "forced" / "model.gguf").read_bytes())
+        # Unless told otherwise there are as many latent steps as the longest chain has results, its start included.
+        plan = self.train("-m", self.base, "--method", "penelope", "--step-loss", 0.5, "--k-schedule", "uniform", "--teacher-forcing", 0.7, "--dry-run", "--json", out="plan")
+        self.assertEqual(json.loads(plan.stdout)["stages"][-1]["K"], n_gold[-1] + 1)
         # The control has no step to force, and takes the same flags.
         self.train_ok(*flags, "--latent-steps", 0, out="control")
         self.assertIn("teacher-forcing = 0.0", (self.root / "control" / "config.toml").read_text())
