@@ -149,8 +149,9 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
 
 constexpr size_t kMaxForcedSteps = 32; // default K of a run with teacher forcing is at most this
 
-// Default K. Generic task: the largest number of written steps, at most the default of the method. With teacher forcing:
-// one step per result of the longest chain, its start included, because the final pass does not learn a lookup of its own.
+// Default K. Generic task: the largest number of written steps, at most the default of the method. With teacher
+// forcing: one step per result of the longest chain, its start included, because the final pass does not learn a lookup
+// of its own.
 int latent_steps_for(const std::vector<Example> & examples, int defaults, const Task & task, bool is_forced) {
     size_t most = 1;
     for (const Example & example : examples) {
