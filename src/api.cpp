@@ -62,7 +62,8 @@ template <typename Function> penelope_status guarded(Function && function) noexc
     } catch (const penelope::Error & error) {
         return fail(status_of(error.kind), error.what(), error.hint.c_str());
     } catch (const std::bad_alloc &) {
-        return fail(PENELOPE_ERROR_MEMORY, "out of memory", "use a smaller context, batch or model");
+        return fail(PENELOPE_ERROR_MEMORY, "out of memory: an allocation failed",
+                    "use a smaller context, batch or model");
     } catch (const std::exception & error) {
         return fail(PENELOPE_ERROR_INTERNAL, error.what(), "");
     } catch (...) {

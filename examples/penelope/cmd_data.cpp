@@ -175,7 +175,7 @@ int cmd_data(const Options & options, Terminal & terminal) {
     }
     const Task & task = task_to_make(what);
     if (options.given("task")) {
-        throw UsageError("--task is only for check, split and audit", "the task to generate is already " + what);
+        throw UsageError("--task: only for check, split and audit", "the task to generate is already " + what);
     }
     print_report(write_dataset(task, dataset_options(options, task), options.required("out"), options.flag("force")),
                  options, terminal);

@@ -158,7 +158,7 @@ int run_halting_calibration(const Options & options, Terminal & terminal, const 
     const std::string source = options.given("sidecar") ? options.text("sidecar") : options.text("model");
     const auto        config = read_sidecar_config(GgufReader::open(source));
     if (options.given("latent-steps") || options.given("sidecars") || options.flag("cot")) {
-        throw UsageError("--calibrate-halting evaluates every K of one sidecar", "remove -K, --sidecars and --cot");
+        throw UsageError("--calibrate-halting: evaluates every K of one sidecar", "remove -K, --sidecars and --cot");
     }
     if (!options.flag("force") && std::filesystem::exists(options.text("calibrate-halting"))) {
         throw Error(ErrorKind::io, options.text("calibrate-halting") + ": already exists", "--force replaces it");

@@ -183,7 +183,7 @@ int cmd_run(const Options & options, Terminal & terminal) {
         generate.sampling.seed = random_seed();
     }
     if (options.flag("watch") && (batch || steps.size() > 1)) {
-        throw UsageError("--watch cannot be combined with --batch or several K",
+        throw UsageError("--watch: cannot be combined with --batch or several K",
                          "remove --batch and give -K one number");
     }
 

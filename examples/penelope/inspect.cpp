@@ -7,7 +7,7 @@ namespace penelope {
 InspectionFiles::InspectionFiles(const Options & options) {
     for (const char * name : { "trace", "dump" }) {
         if (options.given(name) && options.flag("cot")) {
-            throw UsageError(std::string("--") + name + " and --cot exclude each other: --cot has no latent steps",
+            throw UsageError(std::string("--") + name + " and --cot: exclude each other, --cot has no latent steps",
                              "give only one");
         }
     }
@@ -25,7 +25,7 @@ InspectionFiles::InspectionFiles(const Options & options) {
 
 void InspectionFiles::check(const Engine & engine) const {
     if ((trace_ || dump_) && engine.sidecar() == nullptr) {
-        throw Error(ErrorKind::usage, std::string(trace_ ? "--trace" : "--dump") + " needs a sidecar",
+        throw Error(ErrorKind::usage, std::string(trace_ ? "--trace" : "--dump") + ": needs a sidecar",
                     "give a sidecar with --sidecar FILE");
     }
 }

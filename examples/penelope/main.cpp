@@ -137,7 +137,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
     json                  = find_command(options.command()) != nullptr && has_option(options.command(), "json") &&
            (options.flag("json") || (has_option(options.command(), "format") && options.text("format") == "json"));
     if (options.flag("quiet") && options.flag("verbose") && options.source("quiet") == options.source("verbose")) {
-        throw UsageError("--quiet and --verbose exclude each other", "give only one");
+        throw UsageError("--quiet and --verbose: exclude each other", "give only one");
     }
     terminal.configure(options);
     set_json_errors(json);
@@ -205,7 +205,9 @@ int run_program(const std::vector<std::string> & args) {
     } catch (const Error & error) {
         return report(error, json, terminal);
     } catch (const std::bad_alloc &) {
-        return report(Error(ErrorKind::memory, "out of memory", "use a smaller --ctx-size or model"), json, terminal);
+        return report(
+            Error(ErrorKind::memory, "out of memory: an allocation failed", "use a smaller --ctx-size or model"), json,
+            terminal);
     } catch (const std::filesystem::filesystem_error & error) {
         return report(Error(ErrorKind::io, in_quotes(error.path1().string(), 1024) + ": " + error.code().message()),
                       json, terminal);

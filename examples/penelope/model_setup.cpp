@@ -124,7 +124,7 @@ std::string wanted_split(const Options & options) {
         throw UsageError("--split: empty list", "e.g. --split CPU=10,RPC0=20");
     }
     if (options.given("split") && options.given("device") && options.text("device") != "auto") {
-        throw UsageError("--split and --device exclude each other", "--split already names the devices");
+        throw UsageError("--split and --device: exclude each other", "--split already names the devices");
     }
     return options.text("split");
 }
@@ -177,10 +177,10 @@ PromptOptions prompt_choice(const Options & options) {
     const PromptOptions choice{ options.text("chat-template"), options.flag("raw"), options.text("system"),
                                 thinking_option(options) };
     if (choice.raw && choice.chat_template != "auto" && choice.chat_template != "none") {
-        throw UsageError("--raw and --chat-template " + choice.chat_template + " exclude each other", "give only one");
+        throw UsageError("--raw and --chat-template " + choice.chat_template + ": exclude each other", "give only one");
     }
     if (choice.raw && !choice.system.empty()) {
-        throw UsageError("--raw and --system exclude each other: a system message needs a template", "give only one");
+        throw UsageError("--raw and --system: exclude each other, a system message needs a template", "give only one");
     }
     return choice;
 }

@@ -141,7 +141,7 @@ bool input_is_ready(bool wait) {
 
 PromptSource::PromptSource(const Options & options, Terminal & terminal) {
     if (options.given("prompt") + options.given("file") + options.given("batch") > 1) {
-        throw UsageError("run: --prompt, --file and --batch exclude each other", "give only one");
+        throw UsageError("--prompt, --file and --batch: exclude each other", "give only one");
     }
     if (options.given("batch") && options.text("batch") == "-") {
         streams_ = true;

@@ -37,7 +37,7 @@ Options with_run_config(Options options) {
 
 TrainSettings read_train_settings(const Options & options) {
     if (options.given("updates") && options.given("epochs") && options.source("updates") == options.source("epochs")) {
-        throw UsageError("--updates and --epochs exclude each other", "give only one");
+        throw UsageError("--updates and --epochs: exclude each other", "give only one");
     }
     const std::string method = options.required("method");
     TrainSettings     s      = default_settings();

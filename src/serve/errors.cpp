@@ -60,7 +60,7 @@ RequestError to_request_error(const std::exception & error) {
         return *own;
     }
     log_error(std::string("serve: ") + error.what());
-    return dynamic_cast<const std::bad_alloc *>(&error) ? RequestError(503, "out of memory")
+    return dynamic_cast<const std::bad_alloc *>(&error) ? RequestError(503, "out of memory: an allocation failed")
                                                         : RequestError(500, "internal error");
 }
 

@@ -9,7 +9,7 @@ TaskChoice choose_task(const std::string & name, const std::string & match, cons
     if (!name.empty()) {
         const Task & task = find_task(name);
         if (!match.empty() && &task != &generic) {
-            throw Error(ErrorKind::usage, "--match is only for the generic task, this is " + name,
+            throw Error(ErrorKind::usage, "--match: only for the generic task, this is " + name,
                         "leave --match out, or add --task generic");
         }
         return { &task, "given by --task" };

@@ -89,7 +89,7 @@ std::vector<std::string> all_gather_results(Collective & ranks, const std::funct
     } catch (const Error & error) {
         keep(error.kind, error.message(), error.hint);
     } catch (const std::bad_alloc &) {
-        keep(ErrorKind::memory, "out of memory", "");
+        keep(ErrorKind::memory, "out of memory: an allocation failed", "");
     } catch (const std::exception & error) {
         keep(ErrorKind::io, error.what(), "");
     }

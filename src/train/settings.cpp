@@ -45,8 +45,8 @@ void check(const TrainSettings & s) {
                                                               " exceeds --k-max " +
                                                               std::to_string(s.model.sidecar.k_max));
     require(s.shape_path.empty() || s.model.full,
-            "--init-random needs --full: a random backbone has no weights to adapt", "add --full");
-    require(s.shape_path.empty() || s.model.init.empty(), "--init-random and --init exclude each other");
+            "--init-random: needs --full, a random backbone has no weights to adapt", "add --full");
+    require(s.shape_path.empty() || s.model.init.empty(), "--init-random and --init: exclude each other");
     require_utf8_path(s.data, "--data");
     require_utf8_path(s.model.init, "--init");
     require_utf8_path(s.shape_path, "--init-random");
@@ -214,7 +214,7 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     if (!training.supports_step_loss || s.latent_steps == 0) {
         s.teacher_forcing = 0;
     }
-    require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing needs --step-loss", "add --step-loss 0.5");
+    require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs --step-loss", "add --step-loss 0.5");
     if (s.step_loss == 0) {
         s.step_loss_anneal = 0;
     }

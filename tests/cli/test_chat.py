@@ -408,7 +408,7 @@ class ChatPipeTest(ModelTest):
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual({line["status"] for line in lines[1:-1]}, {"ok", "error"}, done.stdout)
         self.assertEqual({line["message"] for line in lines if line["status"] == "error"},
-                         {"grammar: one text can be read in too many ways"})
+                         {"grammar: too ambiguous"})
         self.assertEqual(lines[-1]["messages"], 2)
 
     def test_failed_turn_shows_in_the_exit_code(self):

@@ -133,7 +133,7 @@ class OwnData(unittest.TestCase):
         audit = json.loads(ok("data", "audit", folder / "listops", "--task", "generic", "--json").stdout)
         self.assertEqual(audit["task"], "generic")
         done = run("data", "listops", "--task", "prosqa", "--out", folder / "no")
-        self.assertEqual((done.returncode, "--task is only for check, split and audit" in done.stderr), (2, True), done.stderr)
+        self.assertEqual((done.returncode, "--task: only for check, split and audit" in done.stderr), (2, True), done.stderr)
 
     def test_one_learning_rate_is_for_all_parameters(self):
         lines = []
@@ -168,7 +168,7 @@ class Shipped(ModelTest):
                    write_lines(self.work / "q.jsonl", [{"question": QUESTION, "steps": [], "answer": "4"}]))
         self.ok(*asked, "--ignore-mismatch")
         for flag in ("--trace", "--dump"):
-            self.error(2, f"{flag} and --cot exclude each other", *asked, flag, self.work / "file")
+            self.error(2, f"{flag} and --cot: exclude each other", *asked, flag, self.work / "file")
 
     def test_changed_weights_are_refused(self):
         merged, small = self.work / "merged.gguf", self.work / "small.gguf"

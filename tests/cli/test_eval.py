@@ -164,7 +164,7 @@ class EvalTest(ModelTest):
         self.error(2, "the default K=3 was not evaluated", "eval", "--compare", file, other)
 
         self.error(2, "two prediction files", "eval", "--compare", file)
-        self.error(2, "one K", "eval", "--compare", file, other, "-K", "0-2")
+        self.error(2, "-K must be one number", "eval", "--compare", file, other, "-K", "0-2")
         self.error(2, "K=7", "eval", "--compare", file, other, "-K", 7)
         self.error(2, "unexpected argument", *self.evaluate(), other)
         other.write_text("".join(json.dumps(row) + "\n" for row in rows[3:]))

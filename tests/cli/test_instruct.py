@@ -117,7 +117,7 @@ class SamplingTest(InstructTest):
         self.assertNotEqual(plain, self.answer("-p", "Tom is", "-n", 60, "--repeat-penalty", 3)["tokens"])
         self.assertNotEqual(plain, self.answer("-p", "Tom is", "-n", 60, "--frequency-penalty", 5)["tokens"])
         self.assertEqual(plain, self.answer("-p", "Tom is", "-n", 60, "--repeat-penalty", 3, "--repeat-last-n", 0)["tokens"])
-        self.error(2, "--repeat-penalty: '0' has to lie", "run", "-m", self.base, "-p", "x", "--repeat-penalty", 0)
+        self.error(2, "--repeat-penalty: '0' must be between", "run", "-m", self.base, "-p", "x", "--repeat-penalty", 0)
 
     def test_serve_has_them_too(self):
         with Serve("-m", self.base, "-ctk", "f32", "-c", 256) as server:

@@ -159,7 +159,7 @@ class BatchTest(ModelTest):
 
     def test_bad_files(self):
         path = self.work / "bad.jsonl"
-        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', "line 2: neither"), ("{]\n", "line 1, column 2: "), ("", "no prompts"),
+        for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', 'line 2: missing "prompt" or "question"'), ("{]\n", "line 1, column 2: "), ("", "no prompts"),
                               ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", "line 1: neither")):
             path.write_text(text)
             self.error(1, pattern, "run", "-m", self.model.base, "--batch", path)
@@ -188,7 +188,7 @@ class ErrorTest(ModelTest):
         self.error(2, r"error: .*\d+.*512(.|\n)*shorten the prompt", *base, "-p", "x " * 1000)
         self.error(2, r"tokens and 10 latent rows .* context of 8(.|\n)*raise -c to at least \d+", *latent, "-p", "x", "-c", 8)
         self.error(2, r"600.*512", *base, "-p", "x", "-c", 600)
-        self.error(2, "--cot: visible steps need a sidecar", *base, "-p", "x", "--cot")
+        self.error(2, "--cot: needs a sidecar", *base, "-p", "x", "--cot")
         self.error(2, "nowhere", *base, "-p", "x", "--device", "nowhere")
         self.error(1, "base.gguf", "run", "-m", self.model.base, "--sidecar", self.model.base, "-p", "x")
         self.error(2, "sidecar", "run", "-m", self.model.sidecar, "-p", "x")
@@ -257,7 +257,7 @@ class InspectTest(ModelTest):
     def test_needs_a_sidecar_and_leaves_nothing(self):
         path = self.work / "trace.jsonl"
         for option in ("--trace", "--dump"):
-            self.error(2, f"{option} needs a sidecar", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
+            self.error(2, f"{option}: needs a sidecar", "run", "-m", self.model.base, "-p", "x", "-n", 1, option, path)
             self.assertEqual(list(self.work.iterdir()), [])
 
 

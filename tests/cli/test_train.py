@@ -173,7 +173,7 @@ class Runs(Trained):
         self.assertIn("teacher-forcing = 0.0", (self.root / "control" / "config.toml").read_text())
         done = self.train("-m", self.base, "--method", "penelope", "--teacher-forcing", 0.5, out="refused")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--teacher-forcing: needs a loss on what the steps say", done.stderr)
+        self.assertIn("--teacher-forcing: needs --step-loss", done.stderr)
 
     def test_stages_last_until_they_are_learned(self):
         flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--latent-steps", 2, "--batch-size", 1, "--eval-every", 0, "--advance-at")

@@ -179,7 +179,7 @@ TEST_CASE("options of one task are refused by the others") {
         const Error error = error_of([&] { task.generate(options); });
         CHECK(error.kind == ErrorKind::usage);
         CHECK(error.message() == std::string("--chains is not an option of task ") + task.name);
-        CHECK(error.hint == "it belongs to thread");
+        CHECK(error.hint == "it is an option of thread");
     }
 }
 
