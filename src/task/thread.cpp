@@ -32,7 +32,7 @@ int chain_length(const DatasetOptions & options) {
 
 void check_size(const DatasetOptions & options) {
     if (options.min_chains > options.n_chains) {
-        throw Error(ErrorKind::usage, "--min-chains " + std::to_string(options.min_chains) + " exceeds --chains " +
+        throw Error(ErrorKind::usage, "--min-chains " + std::to_string(options.min_chains) + ": exceeds --chains " +
                                           std::to_string(options.n_chains));
     }
     const ThreadSurface & surface = surface_of(options);

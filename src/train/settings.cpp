@@ -42,7 +42,7 @@ constexpr int    kTraceTokens  = 256; // default -n with visible steps
 
 void check(const TrainSettings & s) {
     require(s.latent_steps <= int(s.model.sidecar.k_max), "--latent-steps " + std::to_string(s.latent_steps) +
-                                                              " exceeds --k-max " +
+                                                              ": exceeds --k-max " +
                                                               std::to_string(s.model.sidecar.k_max));
     require(s.shape_path.empty() || s.model.full,
             "--init-random: needs --full, a random backbone has no weights to adapt", "add --full");

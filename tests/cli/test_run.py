@@ -45,7 +45,7 @@ class RunTest(ModelTest):
         self.assertRegex(steps[3], r"\| features .* \| memory .* \| readout ")
         self.assertNotIn("features", steps[0])
         self.error(2, "--watch: the method cot", *self.latent("-p", QUESTION, "--cot", "--ignore-mismatch", "--watch", "-n", 1))
-        self.error(2, "--watch ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
+        self.error(2, "--watch: ", *self.latent("-p", QUESTION, "-K", "0-2", "--watch", "-n", 1))
 
     def test_watch_writes_over_its_line_on_a_terminal(self):
         terminal = Pty(*self.latent("-p", QUESTION, "-K", 2, "-n", 2, "--watch"))
@@ -160,7 +160,7 @@ class BatchTest(ModelTest):
     def test_bad_files(self):
         path = self.work / "bad.jsonl"
         for text, pattern in (('{"id": 1, "prompt": "a"}\n{"id": 2}\n', 'line 2: missing "prompt" or "question"'), ("{]\n", "line 1, column 2: "), ("", "no prompts"),
-                              ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", "line 1: neither")):
+                              ('{"id": 1, "prompt": 5}\n', "line 1"), ("[1]\n", 'line 1: missing "prompt" or "question"')):
             path.write_text(text)
             self.error(1, pattern, "run", "-m", self.model.base, "--batch", path)
         self.error(1, "missing.jsonl", "run", "-m", self.model.base, "--batch", self.work / "missing.jsonl")
