@@ -161,7 +161,7 @@ TEST_CASE("training questions mix numbers of chains; test questions have all cha
         CHECK(mixed.test[i].question == plain.test[i].question);
     }
     options.min_chains = 4;
-    CHECK(contains(error_of([&] { generate_thread(options); }).message(), "--min-chains 4 exceeds --chains 3"));
+    CHECK(contains(error_of([&] { generate_thread(options); }).message(), "--min-chains 4: exceeds --chains 3"));
 }
 
 TEST_CASE("options of one task are refused by the others") {
