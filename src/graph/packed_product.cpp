@@ -3,6 +3,7 @@
 #include "cpu/packed_weight.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -52,9 +53,26 @@ Node quantized(Graph & g, Node x) {
     return known;
 }
 
-// Packing is limited by memory bandwidth; a few threads saturate it.
-constexpr int64_t kBytesPerThread = 4 << 20;
-constexpr int64_t kMaxThreads     = 4;
+// Groups [first, last) of one weight.
+struct PackTask {
+    const PackSource * source;
+    int64_t            first, last;
+};
+constexpr int64_t kTaskBytes  = 1 << 20;
+constexpr int64_t kMaxThreads = 8; // packing is limited by memory bandwidth
+
+std::vector<PackTask> make_tasks(const std::vector<PackSource> & sources) {
+    std::vector<PackTask> tasks;
+    for (const PackSource & source : sources) {
+        const int64_t n           = n_groups(source.weight->ne[1]);
+        const int64_t group_bytes = int64_t(packed_size(source.weight)) / n;
+        const int64_t each        = std::max<int64_t>(kTaskBytes / group_bytes, 1);
+        for (int64_t first = 0; first < n; first += each) {
+            tasks.push_back({ &source, first, std::min(first + each, n) });
+        }
+    }
+    return tasks;
+}
 
 } // namespace
 
@@ -67,24 +85,29 @@ size_t packed_size(Node weight) {
     return cpu::packed_bytes(*cpu::find_packed_format(weight->type), weight->ne[0], weight->ne[1]);
 }
 
-void pack_weight(Node weight, const void * data) {
-    const int64_t groups    = n_groups(weight->ne[1]);
-    const int64_t n_threads = std::clamp<int64_t>(int64_t(packed_size(weight)) / kBytesPerThread, 1,
-                                                  std::min<int64_t>(kMaxThreads, std::thread::hardware_concurrency()));
-    const auto    work      = [&](int64_t i) {
-        const Range range = share(groups, int(i), int(n_threads));
-        cpu::pack_groups(*cpu::find_packed_format(weight->type), data, weight->ne[0], weight->ne[1], range.first,
-                                 range.last, weight->data);
+void pack_weights(const std::vector<PackSource> & sources) {
+    const std::vector<PackTask> tasks = make_tasks(sources);
+    std::atomic<size_t>         next{ 0 };
+    const auto                  work = [&] {
+        for (size_t i = next++; i < tasks.size(); i = next++) {
+            Node weight = tasks[i].source->weight;
+            cpu::pack_groups(*cpu::find_packed_format(weight->type), tasks[i].source->data, weight->ne[0],
+                                              weight->ne[1], tasks[i].first, tasks[i].last, weight->data);
+        }
     };
+    const int64_t n_threads =
+        std::min({ int64_t(std::thread::hardware_concurrency()), kMaxThreads, int64_t(tasks.size()) });
     std::vector<std::thread> threads;
     for (int64_t i = 1; i < n_threads; i++) {
-        threads.emplace_back(work, i);
+        threads.emplace_back(work);
     }
-    work(0);
+    work();
     for (std::thread & thread : threads) {
         thread.join();
     }
-    weight->extra = &packed_mark;
+    for (const PackSource & source : sources) {
+        source.weight->extra = &packed_mark;
+    }
 }
 
 bool is_packed(Node weight) {

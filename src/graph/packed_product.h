@@ -6,6 +6,8 @@
 
 #include "graph/graph.h"
 
+#include <vector>
+
 namespace penelope {
 
 // Whether this CPU has a packed layout for a weight [n_in, n_out] of this type.
@@ -14,8 +16,14 @@ bool can_pack(ggml_type type, const int64_t * ne);
 // Bytes of the packed weight.
 size_t packed_size(Node weight);
 
-// Packs `data` (in GGUF layout) into the memory of the node and marks the node as packed.
-void pack_weight(Node weight, const void * data);
+// A weight whose memory is allocated, and its data in GGUF layout.
+struct PackSource {
+    Node         weight;
+    const void * data;
+};
+
+// Packs the data into the memory of the weights, on several threads, and marks the weights as packed.
+void pack_weights(const std::vector<PackSource> & sources);
 
 bool is_packed(Node weight);
 

@@ -247,9 +247,22 @@ void WeightStore::Impl::load_packed(Group & group) {
             throw device_memory_error("weights", needed, device, "use a smaller quantization of the model");
         }
         to += GGML_PAD(packed_size(source.node), alignment);
-        pack_weight(source.node, source.tensor ? source.tensor->data : source.host.data());
-        if (source.tensor) {
-            source.file->release_pages(*source.tensor);
+    }
+    // A share at a time, so that only its pages of the file are in memory beside the packed weights.
+    constexpr size_t kShareBytes = 64 << 20;
+    for (size_t first = 0; first < group.sources.size();) {
+        std::vector<PackSource> share;
+        size_t                  n_share_bytes = 0, last = first;
+        for (; last < group.sources.size() && n_share_bytes < kShareBytes; last++) {
+            const Source & source = group.sources[last];
+            share.push_back({ source.node, source.tensor ? source.tensor->data : source.host.data() });
+            n_share_bytes += packed_size(source.node);
+        }
+        pack_weights(share);
+        for (; first < last; first++) {
+            if (group.sources[first].tensor) {
+                group.sources[first].file->release_pages(*group.sources[first].tensor);
+            }
         }
     }
 }

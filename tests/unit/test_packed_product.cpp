@@ -100,7 +100,7 @@ struct PackedPair {
         ggml_backend_tensor_set(plain, w.file.data(), 0, w.file.size());
         REQUIRE(ggml_backend_tensor_alloc(packed_buffer.get(), packed,
                                           ggml_backend_buffer_get_base(packed_buffer.get())) == GGML_STATUS_SUCCESS);
-        pack_weight(packed, w.file.data());
+        pack_weights({ { packed, w.file.data() } });
     }
 };
 
