@@ -42,7 +42,7 @@ void run_input(const std::string & bytes) {
     follow_tokens(shared);
     Automaton automaton(shared);
     int       state = automaton.start();
-    for (int i = 0; i < 200 && automaton.goes_on(state); i++) {
+    for (int i = 0; i < 200 && automaton.can_continue(state); i++) {
         for (int byte = 255; byte >= 0; byte--) { // the last of them is the smallest, which closes strings
             const int next = automaton.next(state, static_cast<unsigned char>(byte));
             if (next != Automaton::dead && (byte < 128 || byte % 3 == i % 3)) {

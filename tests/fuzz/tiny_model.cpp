@@ -51,7 +51,7 @@ void make_hybrid(ModelConfig & c) {
     own->n_key_heads   = 1;
     own->n_value_heads = 2;
     own->is_recurrent  = { true, false };
-    c.own              = own;
+    c.arch_config      = own;
     c.n_layer          = 2;
     c.rope_dims        = kWidth / 2;
 }

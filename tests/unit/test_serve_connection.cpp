@@ -50,7 +50,14 @@ struct Pair {
 
 } // namespace
 
-TEST_CASE("without memory for TLS there is no connection, least of all a plain one") {
+// With the address sanitizer OpenSSL allocates before this file is initialized.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kAllocatesEarly = true;
+#else
+constexpr bool kAllocatesEarly = false;
+#endif
+
+TEST_CASE("without memory for TLS there is no connection, least of all a plain one" * doctest::skip(kAllocatesEarly)) {
     REQUIRE(controls_memory);
     const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX *)> tls(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
     REQUIRE(tls);
