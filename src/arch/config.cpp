@@ -35,7 +35,8 @@ std::string config_error(const ModelConfig & c) {
         return "head width " + std::to_string(c.head_dim) + " is odd, expected an even one";
     }
     if (int64_t(c.head_dim) * c.n_head > int64_t(kMaxWidth)) {
-        return std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " are beyond reason";
+        return std::to_string(c.n_head) + " heads of width " + std::to_string(c.head_dim) + " exceed the limit of " +
+               std::to_string(kMaxWidth) + " values";
     }
     if (c.n_head % c.n_head_kv != 0) {
         return std::to_string(c.n_head) + " heads, expected a multiple of the " + std::to_string(c.n_head_kv) +
