@@ -30,6 +30,17 @@ std::shared_ptr<const Engine> load(const std::string & path, bool repack = true)
     return Engine::load(options);
 }
 
+// The quantized file with its weights dequantized.
+std::string write_f32_copy(const test::TempDir & dir) {
+    QuantizeOptions to_f32;
+    to_f32.in_path          = test::smollm2_path();
+    to_f32.out_path         = dir.file("f32.gguf");
+    to_f32.type             = "F32";
+    to_f32.allow_requantize = true;
+    quantize_file(to_f32);
+    return to_f32.out_path;
+}
+
 SessionOptions session_options(ggml_type kv_type, int n_batch = 512) {
     SessionOptions options;
     options.n_ctx   = 256;
@@ -105,14 +116,9 @@ TEST_CASE("the quantized file: top ten logits and greedy tokens" * doctest::skip
 TEST_CASE("dequantized to F32: top ten logits within 2e-4, any cut of the prompt within 1e-4" *
           doctest::skip(test::lacks_smollm2())) {
     const test::TempDir dir;
-    QuantizeOptions     to_f32;
-    to_f32.in_path          = test::smollm2_path();
-    to_f32.out_path         = dir.file("f32.gguf");
-    to_f32.type             = "F32";
-    to_f32.allow_requantize = true;
-    quantize_file(to_f32);
+    const std::string   f32_path = write_f32_copy(dir);
 
-    const auto   engine = load(to_f32.out_path);
+    const auto   engine = load(f32_path);
     const Json   cases  = expected()["cases"];
     Session      whole(engine, session_options(GGML_TYPE_F32));
     const TopTen top = compare_top_ten(whole, cases);
@@ -157,15 +163,10 @@ double rms_difference(Session & a, Session & b, const std::vector<Tokens> & prom
 // Both kernels round activations to 8 bits. The errors of one row are chance, so many rows are compared.
 TEST_CASE("packed weights are as close to F32 as ggml's kernels" * doctest::skip(test::lacks_smollm2())) {
     const test::TempDir dir;
-    QuantizeOptions     to_f32;
-    to_f32.in_path          = test::smollm2_path();
-    to_f32.out_path         = dir.file("f32.gguf");
-    to_f32.type             = "F32";
-    to_f32.allow_requantize = true;
-    quantize_file(to_f32);
-    Session exact(load(to_f32.out_path), session_options(GGML_TYPE_F32));
-    Session plain(load(test::smollm2_path(), false), session_options(GGML_TYPE_F32));
-    Session packed(load(test::smollm2_path()), session_options(GGML_TYPE_F32));
+    const std::string   f32_path = write_f32_copy(dir);
+    Session             exact(load(f32_path), session_options(GGML_TYPE_F32));
+    Session             plain(load(test::smollm2_path(), false), session_options(GGML_TYPE_F32));
+    Session             packed(load(test::smollm2_path()), session_options(GGML_TYPE_F32));
 
     const Json          cases = expected()["cases"];
     std::vector<Tokens> prompts;
