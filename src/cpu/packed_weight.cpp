@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace penelope::cpu {
 
@@ -36,10 +37,15 @@ struct RowBlock {
     uint8_t     scales[2] = {}, min = 0; // of K types: beside scale and offset
 };
 
+// The bytes there as one number: several are then moved with one shift.
+template <typename Number> Number load(const uint8_t * bytes) {
+    Number number;
+    std::memcpy(&number, bytes, sizeof(number));
+    return number;
+}
+
 ggml_fp16_t half_at(const uint8_t * bytes) {
-    ggml_fp16_t half;
-    std::memcpy(&half, bytes, sizeof(half));
-    return half;
+    return load<ggml_fp16_t>(bytes);
 }
 
 // Scale and minimum of block `b` of eight: six bits each, in twelve bytes.
@@ -55,9 +61,13 @@ void read_k_scales(const uint8_t * from, int64_t b, RowBlock & block) {
 
 // 32 bytes of which this block has the low or the high nibbles.
 void read_nibbles(const uint8_t * from, bool high, RowBlock & block) {
-    const int shift = high ? 4 : 0;
-    for (int64_t i = 0; i < 16; i++) {
-        block.bytes[i] = uint8_t((from[i] >> shift & 15) | (from[i + 16] >> shift & 15) << 4);
+    const int          shift = high ? 4 : 0;
+    constexpr uint64_t kMask = 0x0f0f0f0f0f0f0f0fu;
+    for (int64_t i = 0; i < 16; i += 8) {
+        const uint64_t low_half  = load<uint64_t>(from + i) >> shift & kMask;
+        const uint64_t high_half = load<uint64_t>(from + i + 16) >> shift & kMask;
+        const uint64_t both      = low_half | high_half << 4;
+        std::memcpy(block.bytes + i, &both, sizeof(both));
     }
 }
 
@@ -81,8 +91,10 @@ void read_q4_or_q5_k(const uint8_t * super, int64_t b, bool has_fifth, RowBlock 
     block.offset = half_at(super + 2);
     read_k_scales(super + 4, b, block);
     read_nibbles(super + (has_fifth ? 48 : 16) + b / 2 * 32, b % 2 != 0, block);
-    for (int64_t i = 0; has_fifth && i < kBlock; i++) {
-        block.fifth |= uint32_t(super[16 + i] >> b & 1) << i;
+    for (int64_t i = 0; has_fifth && i < kBlock; i += 8) {
+        // The product moves the lowest bit of byte k to bit 56 + k.
+        const uint64_t bits = load<uint64_t>(super + 16 + i) >> b & 0x0101010101010101u;
+        block.fifth |= uint32_t(bits * 0x0102040810204080u >> 56) << i;
     }
 }
 
@@ -93,31 +105,40 @@ void read_q6_k(const uint8_t * super, int64_t b, RowBlock & block) {
     block.scales[0]         = super[192 + b * 2];
     block.scales[1]         = super[192 + b * 2 + 1];
     read_nibbles(super + b / 4 * 64 + quarter % 2 * 32, quarter >= 2, block);
-    for (int64_t i = 0; i < kBlock; i++) {
-        block.sixth[i / 16 * 4 + i % 4] |= uint8_t((high[i] >> (2 * quarter) & 3) << (i % 16 / 4 * 2));
+    for (int64_t half = 0; half < 2; half++) {
+        uint32_t bits = 0;
+        for (int64_t j = 0; j < 4; j++) {
+            bits |= (load<uint32_t>(high + half * 16 + j * 4) >> (2 * quarter) & 0x03030303u) << (2 * j);
+        }
+        std::memcpy(block.sixth + half * 4, &bits, sizeof(bits));
     }
 }
 
-RowBlock read_block(ggml_type type, const uint8_t * row, int64_t b) {
+template <ggml_type type> RowBlock read_block(const uint8_t * row, int64_t b) {
     RowBlock block;
-    switch (type) {
-        case GGML_TYPE_Q8_0:
-            block.scale = half_at(row + b * 34);
-            std::memcpy(block.bytes, row + b * 34 + 2, kBlock);
-            break;
-        case GGML_TYPE_Q4_0: read_legacy(row + b * 18, false, false, block); break;
-        case GGML_TYPE_Q4_1: read_legacy(row + b * 20, true, false, block); break;
-        case GGML_TYPE_Q5_0: read_legacy(row + b * 22, false, true, block); break;
-        case GGML_TYPE_Q5_1: read_legacy(row + b * 24, true, true, block); break;
-        case GGML_TYPE_Q4_K: read_q4_or_q5_k(row + b / 8 * 144, b % 8, false, block); break;
-        case GGML_TYPE_Q5_K: read_q4_or_q5_k(row + b / 8 * 176, b % 8, true, block); break;
-        case GGML_TYPE_Q6_K: read_q6_k(row + b / 8 * 210, b % 8, block); break;
-        default: GGML_ABORT("no packed layout");
+    if constexpr (type == GGML_TYPE_Q8_0) {
+        block.scale = half_at(row + b * 34);
+        std::memcpy(block.bytes, row + b * 34 + 2, kBlock);
+    } else if constexpr (type == GGML_TYPE_Q4_0) {
+        read_legacy(row + b * 18, false, false, block);
+    } else if constexpr (type == GGML_TYPE_Q4_1) {
+        read_legacy(row + b * 20, true, false, block);
+    } else if constexpr (type == GGML_TYPE_Q5_0) {
+        read_legacy(row + b * 22, false, true, block);
+    } else if constexpr (type == GGML_TYPE_Q5_1) {
+        read_legacy(row + b * 24, true, true, block);
+    } else if constexpr (type == GGML_TYPE_Q4_K) {
+        read_q4_or_q5_k(row + b / 8 * 144, b % 8, false, block);
+    } else if constexpr (type == GGML_TYPE_Q5_K) {
+        read_q4_or_q5_k(row + b / 8 * 176, b % 8, true, block);
+    } else {
+        static_assert(type == GGML_TYPE_Q6_K);
+        read_q6_k(row + b / 8 * 210, b % 8, block);
     }
     return block;
 }
 
-bool has_offsets(ggml_type type) {
+constexpr bool has_offsets(ggml_type type) {
     return type == GGML_TYPE_Q4_1 || type == GGML_TYPE_Q5_1;
 }
 
@@ -129,8 +150,8 @@ uint8_t every_fourth_bit(uint32_t bits, int64_t k) {
     return uint8_t((x | x >> 12) & 0xffu);
 }
 
-// Puts one row's block into its places among the 16.
-void write_block(const PackedFormat & format, const RowBlock & block, int64_t row, uint8_t * to) {
+// Puts one row's block into its places among the 16. Inlined, where the format is known when it is compiled.
+inline void write_block(const PackedFormat & format, const RowBlock & block, int64_t row, uint8_t * to) {
     if (format.header_bytes == 0) {
         std::memcpy(to + row * 2, &block.scale, sizeof(block.scale));
         to += kHalves;
@@ -163,6 +184,46 @@ void write_block(const PackedFormat & format, const RowBlock & block, int64_t ro
     }
 }
 
+// pack_groups of one format: compiled for each, because a decision per block of a row would take most of the time.
+template <size_t index>
+void pack_format(const void * rows, int64_t n_in, int64_t n_out, int64_t first_group, int64_t last_group,
+                 void * packed) {
+    constexpr PackedFormat format      = kFormats[index];
+    const int64_t          n_blocks    = n_in / kBlock;
+    const size_t           row_bytes   = ggml_row_size(format.type, n_in);
+    const size_t           group_bytes = packed_bytes(format, n_in, kGroupRows);
+    for (int64_t group = first_group; group < last_group; group++) {
+        uint8_t *       to     = static_cast<uint8_t *>(packed) + size_t(group) * group_bytes;
+        const uint8_t * from   = static_cast<const uint8_t *>(rows) + size_t(group * kGroupRows) * row_bytes;
+        const int64_t   n_rows = std::min(kGroupRows, n_out - group * kGroupRows);
+        if (n_rows < kGroupRows) {
+            std::memset(to, 0, group_bytes);
+        }
+        for (int64_t b = 0; b < n_blocks; b++) {
+            uint8_t * header = to;
+            to += format.header_bytes > 0 && b % 8 == 0 ? format.header_bytes : 0;
+            for (int64_t r = 0; r < n_rows; r++) {
+                const RowBlock block = read_block<format.type>(from + size_t(r) * row_bytes, b);
+                if (to != header) {
+                    std::memcpy(header + r * 2, &block.scale, sizeof(block.scale));
+                    if (!format.scale_per_half) {
+                        std::memcpy(header + kHalves + r * 2, &block.offset, sizeof(block.offset));
+                    }
+                }
+                write_block(format, block, r, to);
+            }
+            to += format.block_bytes;
+        }
+    }
+}
+
+using PackFunction = void (*)(const void *, int64_t, int64_t, int64_t, int64_t, void *);
+template <size_t... index>
+constexpr std::array<PackFunction, sizeof...(index)> pack_functions(std::index_sequence<index...>) {
+    return { pack_format<index>... };
+}
+constexpr auto kPackFunctions = pack_functions(std::make_index_sequence<kFormats.size()>());
+
 } // namespace
 
 const PackedFormat * find_packed_format(ggml_type type) {
@@ -179,30 +240,7 @@ size_t packed_bytes(const PackedFormat & format, int64_t n_in, int64_t n_out) {
 
 void pack_groups(const PackedFormat & format, const void * rows, int64_t n_in, int64_t n_out, int64_t first_group,
                  int64_t last_group, void * packed) {
-    const int64_t n_blocks    = n_in / kBlock;
-    const size_t  row_bytes   = ggml_row_size(format.type, n_in);
-    const size_t  group_bytes = packed_bytes(format, n_in, kGroupRows);
-    for (int64_t group = first_group; group < last_group; group++) {
-        uint8_t * to = static_cast<uint8_t *>(packed) + size_t(group) * group_bytes;
-        std::memset(to, 0, group_bytes);
-        const int64_t n_rows = std::min(kGroupRows, n_out - group * kGroupRows);
-        for (int64_t b = 0; b < n_blocks; b++) {
-            uint8_t * header = to;
-            to += format.header_bytes > 0 && b % 8 == 0 ? format.header_bytes : 0;
-            for (int64_t r = 0; r < n_rows; r++) {
-                const uint8_t * row   = static_cast<const uint8_t *>(rows) + size_t(group * kGroupRows + r) * row_bytes;
-                const RowBlock  block = read_block(format.type, row, b);
-                if (to != header) {
-                    std::memcpy(header + r * 2, &block.scale, sizeof(block.scale));
-                    if (!format.scale_per_half) {
-                        std::memcpy(header + kHalves + r * 2, &block.offset, sizeof(block.offset));
-                    }
-                }
-                write_block(format, block, r, to);
-            }
-            to += format.block_bytes;
-        }
-    }
+    kPackFunctions[&format - kFormats.data()](rows, n_in, n_out, first_group, last_group, packed);
 }
 
 const PackedKernels * packed_kernels() {
