@@ -9,8 +9,8 @@
 #include "base/temporary_directory.h"
 #include "mpi/join_ranks.h"
 #include "train/dump_gradients.h"
+#include "train/open_run.h"
 #include "train/random_backbone.h"
-#include "train/trainer.h"
 
 #include <optional>
 
@@ -40,68 +40,12 @@ void preview(TrainSettings settings, const Options & options, const Backend & ba
     show_plan(trainer.plan(), backend, options, terminal);
 }
 
-OrderedJson build_json(const Backend & backend) {
-    return { { "penelope", PENELOPE_VERSION },
-             { "ggml", ggml_version_text() },
-             { "device", backend.device().name },
-             { "description", backend.device().description },
-             { "threads", backend.n_threads() } };
-}
-
-// Objects that exist as long as the training runs.
-struct Run {
-    std::unique_ptr<RunGuard>           hold;    // on rank 0
-    std::unique_ptr<TemporaryDirectory> scratch; // on the other ranks
-    TemporaryPath                       scratch_base;
-    std::unique_ptr<Trainer>            trainer;
-};
-
-// On rank 0. If the new run fails before its first checkpoint, the run that --force replaced is restored.
-Run open_run(const TrainSettings & settings, const Options & options, const Backend & backend, Collective & ranks) {
-    const bool      resume = options.flag("resume");
-    const bool      force  = options.flag("force");
-    const bool      is_new = !settings.shape_path.empty(); // the random backbone is then stored in the run folder
-    const RunFolder folder(settings.out);
-    Run             run;
-    folder.check(resume, force);
-    if (is_new && !(resume && folder.has(folder.base()))) {
-        const RandomBackbone shape = read_backbone_shape(settings.shape_path);
-        run.hold                   = folder.create(resume, force);
-        run.hold->remove_on_failure(folder.base());
-        write_random_backbone(shape, settings.model.seed, folder.base());
-    }
-    run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
-    if (!run.hold) {
-        run.hold = folder.create(resume, force);
-    }
-    if (!resume) {
-        run.hold->remove_on_failure(folder.config());
-        run.hold->remove_on_failure(folder.build());
-        write_file(folder.config(), settings_toml(run.trainer->settings()), true);
-        write_file(folder.build(), dump_json(build_json(backend), 2) + "\n", true);
-    }
-    return run;
-}
-
-// On the other ranks, which do not write to the run folder: it may be on another machine.
-Run join_run(TrainSettings settings, const Backend & backend, Collective & ranks) {
-    Run run;
-    if (!settings.shape_path.empty()) {
-        run.scratch         = std::make_unique<TemporaryDirectory>();
-        settings.model.base = run.scratch->file("base.gguf");
-        run.scratch_base    = TemporaryPath(settings.model.base);
-        write_random_backbone(read_backbone_shape(settings.shape_path), settings.model.seed, settings.model.base);
-    }
-    run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
-    return run;
-}
-
 // Result of the run; none for --dry-run and --dump-gradients.
 std::optional<TrainResult> train(const Options & given, Terminal & terminal, Collective & ranks) {
     std::optional<Options>           options;
     std::unique_ptr<Backend>         backend;
     std::optional<InterruptDeferral> hold;
-    Run                              run;
+    OpenRun                          run;
     on_all_ranks(ranks, [&] {
         if (ranks.is_root()) {
             RunFolder(given.required("out")).recover();
@@ -117,7 +61,7 @@ std::optional<TrainResult> train(const Options & given, Terminal & terminal, Col
             }
             return;
         }
-        run = ranks.is_root() ? open_run(settings, *options, *backend, ranks) : join_run(settings, *backend, ranks);
+        run = open_run(settings, { options->flag("resume"), options->flag("force") }, *backend, ranks);
         if (ranks.is_root()) {
             terminal.tell(task_line(run.trainer->task()));
         }

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "base/format.h"
+#include "base/value_limits.h"
 #include "infer/session.h"
 
 #include <algorithm>
@@ -50,45 +51,6 @@ std::vector<std::string> split(const std::string & text, char separator) {
     return parts;
 }
 
-// "lo..hi" with either end missing.
-std::pair<double, double> number_limits(const std::string & limits) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    const size_t dots     = limits.find("..");
-    if (dots == std::string::npos) {
-        return { -infinity, infinity };
-    }
-    const std::string low  = limits.substr(0, dots);
-    const std::string high = limits.substr(dots + 2);
-    return { low.empty() ? -infinity : std::stod(low), high.empty() ? infinity : std::stod(high) };
-}
-
-std::string limits_text(const std::string & limits) {
-    const auto [low, high] = number_limits(limits);
-    const size_t dots      = limits.find("..");
-    const bool   has_low   = low > -std::numeric_limits<double>::infinity();
-    const bool   has_high  = high < std::numeric_limits<double>::infinity();
-    if (has_low && has_high) {
-        return "must be between " + limits.substr(0, dots) + " and " + limits.substr(dots + 2);
-    }
-    return has_low ? "must be >= " + limits.substr(0, dots) : "must be <= " + limits.substr(dots + 2);
-}
-
-template <typename T> std::string check_number(const OptionRow & row, const std::string & value, const char * what) {
-    const std::optional<T> parsed = parse_number<T>(value);
-    if (!parsed) {
-        return "'" + value + "' is not " + what;
-    }
-    const auto [low, high] = number_limits(row.limits);
-    const double as_double = static_cast<double>(*parsed);
-    if (!std::isfinite(as_double)) {
-        return "'" + value + "' is not a finite number";
-    }
-    if (!(as_double >= low && as_double <= high)) {
-        return "'" + value + "' " + limits_text(row.limits);
-    }
-    return "";
-}
-
 // "0-2,5" -> 0 1 2 5; nullopt when the text is no such list.
 std::optional<std::vector<int>> parse_steps(const std::string & text) {
     std::vector<int> out;
@@ -112,16 +74,10 @@ std::optional<std::vector<int>> parse_steps(const std::string & text) {
 // Why the value is invalid for this option; "" if it is valid.
 std::string check_value(const OptionRow & row, const std::string & value) {
     switch (row.kind) {
-        case OptionKind::integer: return check_number<int64_t>(row, value, "a whole number");
-        case OptionKind::number: return check_number<double>(row, value, "a number");
+        case OptionKind::integer: return check_integer(value, row.limits);
+        case OptionKind::number: return check_number(value, row.limits);
         case OptionKind::flag: return parse_flag(value) ? "" : "'" + value + "' is not true or false";
-        case OptionKind::choice: {
-            const std::vector<std::string> choices = split(row.limits, '|');
-            if (std::find(choices.begin(), choices.end(), value) != choices.end()) {
-                return "";
-            }
-            return "'" + value + "' is not one of " + join(choices, ", ");
-        }
+        case OptionKind::choice: return check_choice(value, row.limits);
         case OptionKind::steps:
             return parse_steps(value) ? "" : "'" + value + "' is not a number, a range (0-6), a list (1,3,5) or auto";
         case OptionKind::text:

@@ -72,7 +72,4 @@ std::optional<bool> parse_flag(std::string_view text);
 // "--top-k K   sample from the K most likely tokens; 0: all (default 40)"
 std::string option_help_line(const OptionRow & row);
 
-// The candidate most similar to a misspelt name; "" if none is similar.
-std::string nearest_name(std::string_view name, const std::vector<std::string> & candidates);
-
 } // namespace penelope

@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "config_file.h"
 
+#include "train/named_settings.h"
 #include "train/run_folder.h"
 #include "train/setting_table.h"
 
@@ -39,19 +40,16 @@ TrainSettings read_train_settings(const Options & options) {
     if (options.given("updates") && options.given("epochs") && options.source("updates") == options.source("epochs")) {
         throw UsageError("--updates and --epochs: exclude each other", "give only one");
     }
-    const std::string method = options.required("method");
-    TrainSettings     s      = default_settings();
+    options.required("method");
+    std::vector<NamedSetting> given;
     for (const SettingRow & row : setting_table()) {
         if (row.kind == SettingKind::flag) {
-            set_setting(row, s, options.flag(row.name) ? "true" : "false");
+            given.emplace_back(row.name, options.flag(row.name) ? "true" : "false");
         } else if (options.given(row.name)) {
-            const std::string value = options.text(row.name);
-            set_setting(row, s, value);
-            if (std::string(row.name) == "lr" && method != "cot" && value.find(',') == std::string::npos) {
-                s.module_lr = s.backbone_lr; // one number: every parameter group, as in torch.optim
-            }
+            given.emplace_back(row.name, options.text(row.name));
         }
     }
+    TrainSettings s = named_settings(given);
     if (options.source("epochs") > options.source("updates")) {
         s.n_updates = 0;
     }

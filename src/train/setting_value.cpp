@@ -1,6 +1,7 @@
 // Conversion of setting values: from command-line text, to JSON, and back to text.
 #include "base/error.h"
 #include "base/format.h"
+#include "base/value_limits.h"
 #include "train/setting_table.h"
 
 #include <charconv>
@@ -111,17 +112,30 @@ std::string expected_form(const SettingRow & row) {
     return std::string("--") + row.name + (*row.value != '\0' ? " " : "") + row.value + ": " + row.help;
 }
 
+// Why the value is not valid; "" if it is.
+std::string problem_of(const SettingRow & row, const std::string & text) {
+    switch (row.kind) {
+        case SettingKind::integer: return check_integer(text, row.limits);
+        case SettingKind::number: return check_number(text, row.limits);
+        case SettingKind::choice: return check_choice(text, row.limits);
+        case SettingKind::flag: return text == "true" || text == "false" ? "" : "'" + text + "' is not true or false";
+        case SettingKind::text: break;
+    }
+    return "";
+}
+
 } // namespace
 
 void set_setting(const SettingRow & row, TrainSettings & settings, const std::string & text) {
-    if (!std::visit([&](auto place) { return put(place, text); }, row.slot(settings))) {
-        const bool is_range = std::string(row.name) == "interval";
-        throw Error(ErrorKind::usage,
-                    std::string("--") + row.name + ": '" + text + "' is not " +
-                        (row.kind == SettingKind::text
-                             ? std::string("two numbers with '") + (is_range ? ':' : ',') + "' between"
-                             : "a valid value"),
-                    expected_form(row));
+    std::string problem = problem_of(row, text);
+    if (problem.empty() && !std::visit([&](auto place) { return put(place, text); }, row.slot(settings))) {
+        const char between = std::string(row.name) == "interval" ? ':' : ',';
+        problem            = "'" + text + "' is not " +
+                  (row.kind == SettingKind::text ? std::string("two numbers with '") + between + "' between"
+                                                 : "a valid value");
+    }
+    if (!problem.empty()) {
+        throw Error(ErrorKind::usage, std::string("--") + row.name + ": " + problem, expected_form(row));
     }
 }
 

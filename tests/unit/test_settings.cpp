@@ -1,6 +1,7 @@
 // The table of settings, and what is made from it: config.toml, what a checkpoint records, and which changes a run that
 // is resumed may have.
 #include "support/errors.h"
+#include "train/named_settings.h"
 #include "train/resume_check.h"
 #include "train/setting_table.h"
 
@@ -59,8 +60,8 @@ std::string another_value(const SettingRow & row, const TrainSettings & settings
     const std::string now = setting_text(row, setting_json(row, settings));
     switch (row.kind) {
         case SettingKind::flag: return now == "true" ? "false" : "true";
-        case SettingKind::integer:
-        case SettingKind::number: return now == "1" || now == "1.0" ? "2" : "1";
+        case SettingKind::integer: return now == "1" ? "2" : "1";
+        case SettingKind::number: return now == "0.5" ? "0.25" : "0.5";
         case SettingKind::choice: {
             const std::string choices = row.limits;
             const std::string first   = choices.substr(0, choices.find('|'));
@@ -116,7 +117,7 @@ TEST_CASE("values that are none are refused under the name of their flag") {
         TrainSettings settings = default_settings();
         const Error   error    = error_of([&] { set_setting(*find_setting(name), settings, text); });
         CHECK(error.kind == ErrorKind::usage);
-        CHECK(contains(error.message(), std::string("--") + name + ": '" + text + "' is not "));
+        CHECK(contains(error.message(), std::string("--") + name + ": '" + text + "' "));
     }
 }
 
@@ -187,4 +188,29 @@ TEST_CASE("a setting that only one of two runs has is a difference, but for stag
     CHECK(different("{\"seed\":1}", "{\"seed\":2}") == std::vector<std::string>{ "seed" });
     CHECK(different("{\"seed\":1,\"kv_type\":\"f16\"}", "{\"seed\":1}") == std::vector<std::string>{ "kv_type" });
     CHECK(different("{\"seed\":1}", "{\"seed\":1,\"kv_type\":\"f16\"}") == std::vector<std::string>{ "kv_type" });
+}
+
+TEST_CASE("settings by name: the last value counts, an unknown name gets the nearest one") {
+    const TrainSettings settings =
+        named_settings({ { "method", "penelope" }, { "batch-size", "3" }, { "batch-size", "5" }, { "lr", "1e-3" } });
+    CHECK(settings.batch_size == 5);
+    CHECK(settings.backbone_lr == 1e-3);
+    CHECK(settings.module_lr == 1e-3); // one rate for every group
+    CHECK(named_settings({ { "method", "penelope" }, { "lr", "1e-3,2e-3" } }).module_lr == 2e-3);
+    CHECK(named_settings({ { "lr", "1e-3" }, { "method", "cot" } }).module_lr == 0); // visible steps have no modules
+
+    const Error misspelt = error_of([] { named_settings({ { "step-los", "1" } }); });
+    CHECK(misspelt.kind == ErrorKind::usage);
+    CHECK(contains(misspelt.message(), "--step-los: unknown setting"));
+    CHECK(misspelt.hint == "did you mean --step-loss?");
+    CHECK(contains(error_of([] { named_settings({ { "zzzzzzzz", "1" } }); }).hint, "settings: method, "));
+    const auto message = [](const char * name, const char * text) {
+        return error_of([&] { named_settings({ { name, text } }); }).message();
+    };
+    CHECK(message("batch-size", "many") == "--batch-size: 'many' is not a whole number");
+    CHECK(message("batch-size", "5000") == "--batch-size: '5000' must be between 0 and 4096");
+    CHECK(message("dropout", "nan") == "--dropout: 'nan' is not a finite number");
+    CHECK(message("method", "magic") == "--method: 'magic' is not one of cot, penelope, coconut, codi");
+    CHECK(message("full", "perhaps") == "--full: 'perhaps' is not true or false");
+    CHECK(message("interval", "3") == "--interval: '3' is not two numbers with ':' between");
 }
