@@ -17,11 +17,13 @@ penelope_need("nlohmann-json >= 3.9" nlohmann-json3-dev "${nlohmann_json_FOUND}"
 find_package(tomlplusplus QUIET)
 penelope_need("toml++" libtomlplusplus-dev "${tomlplusplus_FOUND}")
 
-find_package(OpenSSL QUIET COMPONENTS Crypto SSL)
+find_package(OpenSSL QUIET COMPONENTS Crypto)
 penelope_need("OpenSSL" libssl-dev "${OPENSSL_FOUND}")
 
-find_package(CLI11 2.1 QUIET)
-penelope_need("CLI11 >= 2.1" libcli11-dev "${CLI11_FOUND}")
+if(PENELOPE_PROGRAM)
+  find_package(CLI11 2.1 QUIET)
+  penelope_need("CLI11 >= 2.1" libcli11-dev "${CLI11_FOUND}")
+endif()
 
 if(PENELOPE_TESTS)
   find_package(doctest QUIET)
@@ -35,10 +37,12 @@ if(PKG_CONFIG_FOUND)
   penelope_need("PCRE2 (8 bit)" libpcre2-dev "${PCRE2_FOUND}")
   pkg_check_modules(UTF8PROC QUIET IMPORTED_TARGET libutf8proc)
   penelope_need("utf8proc" libutf8proc-dev "${UTF8PROC_FOUND}")
-  pkg_check_modules(LIBEDIT QUIET IMPORTED_TARGET libedit)
-  penelope_need("libedit" libedit-dev "${LIBEDIT_FOUND}")
-  pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
-  penelope_need("cpp-httplib" libcpp-httplib-dev "${HTTPLIB_FOUND}")
+  if(PENELOPE_PROGRAM)
+    pkg_check_modules(LIBEDIT QUIET IMPORTED_TARGET libedit)
+    penelope_need("libedit" libedit-dev "${LIBEDIT_FOUND}")
+    pkg_check_modules(HTTPLIB QUIET IMPORTED_TARGET cpp-httplib)
+    penelope_need("cpp-httplib" libcpp-httplib-dev "${HTTPLIB_FOUND}")
+  endif()
 endif()
 
 # For training on several processes or machines.
