@@ -345,11 +345,15 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
     json["architecture"]   = file.find_str(keys::general_architecture).value_or("");
     json["type"]           = to_upper(ggml_type_name(counts.main_type()));
     json["size"]           = file.file_size();
+    json["files"]          = file.n_files();
     json["parameters"]     = { { "total", counts.total }, { "lora", counts.lora }, { "penelope", counts.penelope } };
     json["memory"]         = { { "weights", counts.bytes }, { "per_token", 0 } };
 
     const std::string name = file.find_str(keys::general_name).value_or("");
-    lines.add("file", path + ", " + format_bytes(file.file_size()));
+    lines.add("file", path +
+                          (file.n_files() > 1 ? " and the other " + std::to_string(file.n_files() - 1) + " parts, "
+                                              : std::string(", ")) +
+                          format_bytes(file.file_size()));
     lines.add("kind", kind + (name.empty() ? "" : ": " + shown(name)) + " (" +
                           shown(json["architecture"].get<std::string>()) + ")");
     std::string parameters = format_count(counts.total);

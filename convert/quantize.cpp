@@ -65,11 +65,7 @@ FileResult quantize_file(const QuantizeOptions & options) {
     const auto       start     = std::chrono::steady_clock::now();
     const FileType & file_type = parse_file_type(options.type);
     const GgufReader gguf      = GgufReader::open(options.in_path);
-    if (gguf.find_u32(keys::split_count).value_or(1) > 1) {
-        throw Error(ErrorKind::unsupported, options.in_path + ": is one of several parts of a model",
-                    "merge the parts first");
-    }
-    const auto choices = choose_types(gguf, file_type, options.overrides, !options.importance.empty());
+    const auto       choices   = choose_types(gguf, file_type, options.overrides, !options.importance.empty());
     if (!options.allow_requantize) {
         refuse_requantizing(gguf, choices);
     }

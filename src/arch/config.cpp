@@ -52,10 +52,6 @@ std::string config_error(const ModelConfig & c) {
 }
 
 ModelConfig read_model_config(const GgufReader & file) {
-    if (file.find_u32(keys::split_count).value_or(1) > 1) {
-        throw Error(ErrorKind::unsupported, file.path() + ": is one part of a model split over several files",
-                    "join the parts with llama-gguf-split --merge");
-    }
     ModelConfig          c;
     const Architecture & arch = get_architecture(file);
     c.architecture            = arch.name;

@@ -33,7 +33,9 @@ inline constexpr const char * general_quantization_version = "general.quantizati
 inline constexpr const char * quantize_imatrix_file        = "quantize.imatrix.file";          // str, of llama.cpp too
 inline constexpr const char * quantize_imatrix_entries     = "quantize.imatrix.entries_count"; // i32
 inline constexpr const char * general_alignment            = "general.alignment";              // u32
+inline constexpr const char * split_number                 = "split.no";                       // u16, from 0
 inline constexpr const char * split_count                  = "split.count"; // u16; above 1 the file is one of several
+inline constexpr const char * split_tensors_count          = "split.tensors.count"; // i32, of all parts
 
 // "general.base_model.0.name", "general.dataset.1.repo_url": field is name, organization, repo_url, ...
 inline std::string general_base_model(int index, std::string_view field) {

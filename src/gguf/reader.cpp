@@ -2,14 +2,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/log.h"
-#include "base/mapped_file.h"
-#include "ggml-cpp.h"
-#include "gguf/header_check.h"
+#include "gguf/part.h"
 
 #include <cstring>
 #include <limits>
-#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -22,15 +18,15 @@ constexpr const char * tensor_hint = "the file is incomplete or its metadata bel
 } // namespace
 
 struct GgufReader::Impl {
-    explicit Impl(MappedFile mapped) : file(std::move(mapped)) {}
+    explicit Impl(std::vector<GgufPart> opened);
 
-    MappedFile                                   file;
-    gguf_context_ptr                             gguf;
+    std::vector<MappedFile>                      files; // the parts in order
+    gguf_context_ptr                             gguf;  // keys: of the first part
     std::vector<GgufTensor>                      tensors;
     std::unordered_map<std::string_view, size_t> index; // names point into `tensors`
 
     [[noreturn]] void fail(const std::string & what, const std::string & hint = "") const {
-        throw Error(ErrorKind::format, in_quotes(file.path(), 1024) + ": " + what, hint);
+        throw Error(ErrorKind::format, in_quotes(files.front().path(), 1024) + ": " + what, hint);
     }
 
     int64_t find(std::string_view key) const { return gguf_find_key(gguf.get(), std::string(key).c_str()); }
@@ -188,40 +184,30 @@ std::vector<float> GgufReader::Impl::f32_array_at(std::string_view key, int64_t 
     return out;
 }
 
-GgufReader GgufReader::open(const std::string & path) {
-    log_route_ggml();
-    auto               impl       = std::make_unique<Impl>(MappedFile::open(path));
-    const MappedFile & file       = impl->file;
-    const size_t       data_begin = check_gguf_header(path, file.data(), file.size());
-    try {
-        // Only the header is handed over: with no_alloc and no tensor context ggml reads nothing else.
-        impl->gguf.reset(gguf_init_from_buffer(file.data(), file.size(), { /*no_alloc*/ true, /*ctx*/ nullptr }));
-    } catch (const std::bad_alloc &) {
-        throw Error(ErrorKind::memory,
-                    in_quotes(path, 1024) + ": not enough memory for a header of " + format_bytes(data_begin));
+GgufReader::Impl::Impl(std::vector<GgufPart> opened) : gguf(std::move(opened.front().gguf)) {
+    size_t n_tensors = 0;
+    for (const GgufPart & part : opened) {
+        n_tensors += part.tensors.size();
     }
-    const gguf_context * gguf = impl->gguf.get();
-    if (gguf == nullptr || gguf_get_data_offset(gguf) != data_begin) {
-        impl->fail("ggml cannot read its header", "run again with -v for ggml's own message");
-    }
-    const int64_t n_tensors = gguf_get_n_tensors(gguf);
-    impl->tensors.reserve(static_cast<size_t>(n_tensors));
-    for (int64_t i = 0; i < n_tensors; ++i) {
-        GgufTensor tensor{};
-        tensor.name   = gguf_get_tensor_name(gguf, i);
-        tensor.type   = gguf_get_tensor_type(gguf, i);
-        tensor.n_dims = 1;
-        std::memcpy(tensor.ne, gguf_get_tensor_ne(gguf, i), sizeof(tensor.ne));
-        for (int j = 1; j < GGML_MAX_DIMS; ++j) {
-            tensor.n_dims = tensor.ne[j] > 1 ? j + 1 : tensor.n_dims;
+    tensors.reserve(n_tensors);
+    for (GgufPart & part : opened) {
+        for (GgufTensor & tensor : part.tensors) {
+            tensor.i_file = files.size();
+            tensors.push_back(std::move(tensor));
+            index.emplace(tensors.back().name, tensors.size() - 1);
         }
-        tensor.size   = gguf_get_tensor_size(gguf, i);
-        tensor.offset = data_begin + gguf_get_tensor_offset(gguf, i);
-        tensor.data   = file.data() + tensor.offset;
-        impl->tensors.push_back(std::move(tensor));
-        impl->index.emplace(impl->tensors.back().name, static_cast<size_t>(i));
+        files.push_back(std::move(part.file));
     }
-    return GgufReader(std::move(impl));
+}
+
+GgufReader GgufReader::open(const std::string & path) {
+    return GgufReader(std::make_unique<Impl>(open_parts(path)));
+}
+
+GgufReader GgufReader::open_one_file(const std::string & path) {
+    std::vector<GgufPart> parts;
+    parts.push_back(open_part(path));
+    return GgufReader(std::make_unique<Impl>(std::move(parts)));
 }
 
 GgufReader::GgufReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -230,10 +216,17 @@ GgufReader & GgufReader::operator=(GgufReader &&) noexcept = default;
 GgufReader::~GgufReader()                                  = default;
 
 const std::string & GgufReader::path() const {
-    return impl_->file.path();
+    return impl_->files.front().path();
 }
 size_t GgufReader::file_size() const {
-    return impl_->file.size();
+    size_t size = 0;
+    for (const MappedFile & file : impl_->files) {
+        size += file.size();
+    }
+    return size;
+}
+size_t GgufReader::n_files() const {
+    return impl_->files.size();
 }
 const gguf_context * GgufReader::raw() const {
     return impl_->gguf.get();
@@ -313,12 +306,12 @@ const GgufTensor & GgufReader::get_tensor(std::string_view name, const std::vect
 }
 
 void GgufReader::release_pages(const GgufTensor & tensor) const {
-    impl_->file.drop(tensor.offset, tensor.size);
+    impl_->files[tensor.i_file].drop(tensor.offset, tensor.size);
 }
 
 void GgufReader::release_pages(const GgufTensor & tensor, size_t offset, size_t size) const {
     if (offset <= tensor.size) {
-        impl_->file.drop(tensor.offset + offset, std::min(size, tensor.size - offset));
+        impl_->files[tensor.i_file].drop(tensor.offset + offset, std::min(size, tensor.size - offset));
     }
 }
 

@@ -1,4 +1,5 @@
-// A GGUF file, opened once: typed access to its keys and a memory map of its tensor data.
+// A GGUF file, opened once: typed access to its keys and a memory map of its tensor data. A model split over several
+// files (NAME-00001-of-00003.gguf) is read as if it were one: keys of the first file, tensors of all.
 //
 // Contract: every accessor either returns what was asked for or throws an Error that names the file, the key or tensor,
 // and what was expected. No content of the file, however damaged, reaches a ggml assert. The object is immutable after
@@ -26,20 +27,25 @@ struct GgufTensor {
         data; // into the map, aligned like the file's general.alignment (32 unless the file says otherwise, at least 8)
     size_t size;   // bytes
     size_t offset; // bytes from the start of the file
+    size_t i_file; // which file of a split model, from 0
 
     int64_t n_elements() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
 };
 
 class GgufReader {
   public:
+    // All parts of a split model, given the first.
     static GgufReader open(const std::string & path);
+    // This file alone, whatever it says about other parts.
+    static GgufReader open_one_file(const std::string & path);
 
     GgufReader(GgufReader &&) noexcept;
     GgufReader & operator=(GgufReader &&) noexcept;
     ~GgufReader();
 
-    const std::string &  path() const;
-    size_t               file_size() const;
+    const std::string &  path() const;      // of the first file
+    size_t               file_size() const; // of all files
+    size_t               n_files() const;
     const gguf_context * raw() const; // for copying whole sets of keys with gguf_set_kv
 
     // Keys. get_* throws when the key is missing or of another type; find_* gives nullopt when missing but still throws

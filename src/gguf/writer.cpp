@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "ggml-cpp.h"
+#include "gguf/keys.h"
 #include "gguf/reader.h"
 
 #include <limits>
@@ -59,7 +60,7 @@ struct GgufWriter::Impl {
 
 // The file as it is on the disk, against what was announced.
 void GgufWriter::Impl::verify() const {
-    const GgufReader back = GgufReader::open(file.temp_path());
+    const GgufReader back = GgufReader::open_one_file(file.temp_path());
     bool             same = back.file_size() == file.size() && gguf_get_n_kv(back.raw()) == gguf_get_n_kv(gguf.get()) &&
                 int64_t(back.tensors().size()) == gguf_get_n_tensors(gguf.get());
     for (int64_t i = 0; same && i < gguf_get_n_tensors(gguf.get()); ++i) {
@@ -134,7 +135,10 @@ void GgufWriter::copy_keys(const GgufReader & source) {
         impl_->fail("keys copied after the header was written");
     }
     gguf_set_kv(impl_->gguf.get(), source.raw());
-    gguf_remove_key(impl_->gguf.get(), GGUF_KEY_GENERAL_ALIGNMENT);
+    for (const char * key :
+         { GGUF_KEY_GENERAL_ALIGNMENT, keys::split_number, keys::split_count, keys::split_tensors_count }) {
+        gguf_remove_key(impl_->gguf.get(), key);
+    }
 }
 
 void GgufWriter::add_tensor(const std::string & name, ggml_type type, const std::vector<int64_t> & ne) {

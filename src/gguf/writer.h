@@ -34,7 +34,8 @@ class GgufWriter {
     void set_f32_array(std::string_view key, const std::vector<float> & values);
     void set_bool_array(std::string_view key, const std::vector<bool> & values);
     void remove(std::string_view key);
-    // All of them but general.alignment, which this writer leaves at its default; later set_* calls replace.
+    // All of them but general.alignment, which this writer leaves at its default, and split.*, because it writes one
+    // file; later set_* calls replace.
     void copy_keys(const GgufReader & source);
 
     // Announces a tensor. ne in ggml order.
