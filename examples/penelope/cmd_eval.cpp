@@ -13,11 +13,9 @@
 #include "sidecar/halting_threshold.h"
 #include "sidecar/sidecar.h"
 #include "task/calibrate_halting.h"
-#include "task/choose_task.h"
+#include "task/choose_reader.h"
 #include "task/evaluate.h"
 #include "task/evaluation_file.h"
-#include "task/example_format.h"
-#include "text/prompt_format.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -79,19 +77,9 @@ struct AnswerOptions {
 
 AnswerReader answer_reader(const AnswerOptions & answer_options, const Engine & engine,
                            const std::vector<Example> & examples, Terminal & terminal) {
-    const PromptFormat * prompt_format = engine.prompt_format();
-    std::string          match         = answer_options.match;
-    TaskChoice           choice;
-    if (answer_options.task.empty() && match.empty() && prompt_format && prompt_format->task == generic_task().name) {
-        choice = { &generic_task(), "stored in the model file" };
-        match  = prompt_format->match;
-    } else {
-        choice = choose_task(answer_options.task, match, examples);
-    }
-    terminal.tell(task_line(choice));
-    return AnswerReader(*choice.task,
-                        prompt_format ? prompt_format->answer_prefix : format_of(examples.front().kind).answer_prefix,
-                        parse_match(match), examples);
+    ReaderChoice chosen = choose_reader(answer_options.task, answer_options.match, engine.prompt_format(), examples);
+    terminal.tell(task_line(chosen.choice));
+    return std::move(chosen.reader);
 }
 
 Evaluation evaluate_one(const Options & options, Terminal & terminal, const std::string & adapter,
