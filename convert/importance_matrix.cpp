@@ -50,8 +50,8 @@ ImportanceGraph & importance_graph(Context & context, int n) {
         const Backbone & model = context.model();
         auto             built = std::make_unique<ImportanceGraph>(context);
         Graph &          g     = built->graph;
-        built->rows = std::make_unique<RowInputs>(g, "rows", std::vector<SeqRange>{ seq_range(0, 0, n) }, true);
-        built->ids  = g.input("ids", GGML_TYPE_I32, n);
+        built->rows            = std::make_unique<RowInputs>(g, "rows", std::vector<SeqRange>{ { 0, 0, n } }, true);
+        built->ids             = g.input("ids", GGML_TYPE_I32, n);
         g.output(run_layers(g, model, 0, model.config.n_layer, embed(g, model.embedding, built->ids),
                             built->rows->rows(), context.cache()));
         collect_activations(*built);
@@ -79,7 +79,7 @@ ImportanceMatrix compute_imatrix(const Engine & engine, const std::vector<int32_
         ImportanceGraph & built = importance_graph(context, int(n));
         context.prepare(built);
         built.graph.set(built.ids, tokens.data() + first, n * sizeof(int32_t));
-        built.rows->fill({ seq_range(0, 0, int(n)) }, &context.cache());
+        built.rows->fill({ { 0, 0, int(n) } }, &context.cache());
         context.compute(built);
         for (const auto & [name, node] : built.sums) {
             const std::vector<float> sum   = get_node(node);

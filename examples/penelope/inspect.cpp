@@ -42,12 +42,12 @@ void InspectionFiles::add(Session & session, const std::vector<int32_t> & prompt
         }
     }
     if (dump_ && !dumped_) {
-        const std::vector<DumpTensor> tensors = session.dump(prompt, n_steps);
-        for (const DumpTensor & tensor : tensors) {
+        const std::vector<StateTensor> tensors = session.dump(prompt, n_steps);
+        for (const StateTensor & tensor : tensors) {
             dump_->add_tensor(tensor.name, SafetensorsType::f32, tensor.shape);
         }
         dump_->begin_data();
-        for (const DumpTensor & tensor : tensors) {
+        for (const StateTensor & tensor : tensors) {
             dump_->write(tensor.data.data(), tensor.data.size() * sizeof(float));
         }
         dumped_ = true;

@@ -175,14 +175,14 @@ class PySession {
 
     // The latent states by name, and what each step says.
     nb::tuple trace(const Tokens & prompt, int n_steps) {
-        std::vector<DumpTensor> states;
-        std::vector<TraceStep>  steps;
+        std::vector<StateTensor> states;
+        std::vector<TraceStep>   steps;
         run([&] {
             states = session_->dump(prompt, n_steps);
             steps  = trace_states(session_->context(), session_->engine().tokenizer(), states);
         });
         nb::dict arrays;
-        for (DumpTensor & state : states) {
+        for (StateTensor & state : states) {
             arrays[state.name.c_str()] = to_array(std::move(state.data), state.shape);
         }
         nb::list all;

@@ -1,6 +1,5 @@
 // The batch of a call to run_layers(), as llama_batch is in llama.cpp: which rows of the activation matrix belong to
-// which sequence and position. Consecutive rows of one sequence form a segment. A stream is a slot of the cache that
-// holds one sequence; its row r holds position r.
+// which sequence and position. Consecutive rows of one sequence form a segment.
 #pragma once
 
 #include "graph/graph.h"
@@ -9,26 +8,14 @@
 
 namespace penelope {
 
-// Where to read or write the recurrent state of a sequence; see arch/sequence_state.h.
-enum class StateSlot {
-    current,    // state after the newest rows
-    prompt_end, // state after the prompt
-    discard,    // do not store it: it is never read
-};
-
-struct Segment {
-    int       first; // first row in the activation matrix
-    int       count;
-    int       stream; // id of the sequence
-    int       row;    // position of its first row in the sequence
-    int       n_kv;   // attention reads rows [0, n_kv) of the sequence; the mask is causal
-    Node      mask;   // [n_kv, count] F16 of 0 and -inf; null: nothing is masked
-    StateSlot from = StateSlot::current, to = StateSlot::current;
-    // F32 [1], number of rows that are not padding: a recurrent layer has no mask and must skip the others. Null: all.
-    Node n_valid = nullptr;
-    // Attention pads the queries to this many rows (so does the mask) to get the kernel for long prompts. 0: no
-    // padding.
-    int n_queries = 0;
+// A range in a graph: where its rows are in the activation matrix, and its inputs. A cached graph runs for other ranges
+// of the same shape (shape_key() in model/row_inputs.h), so a layer may use n_valid and n_left_pad through the inputs
+// alone.
+struct Segment : SeqRange {
+    int  first = 0;       // first row in the activation matrix
+    Node mask  = nullptr; // F16 [n_kv, max(count, n_queries)] of 0 and -inf, causal; null: nothing is masked
+    // F32 [1], n_valid: a recurrent layer has no mask and must skip the padding. Null: no padding.
+    Node valid_count = nullptr;
 };
 
 // Batched attention: one attention node over all streams of the cache instead of one node per sequence. Needs equally

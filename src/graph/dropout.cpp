@@ -40,25 +40,28 @@ int64_t dropout_block(int64_t n_features) {
 }
 
 void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const {
-    const int64_t     block   = dropout_block(x->ne[0]);
-    const int64_t     per_row = x->ne[0] / block;
-    const auto        n_rows  = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
-    const SeqRowsList one{ { 0, ggml_nrows(x), 0, 0 } };
-    for (const SeqRows & span : rows ? *rows : one) {
-        const int64_t begin = std::max(first, span.first * per_row);
-        const int64_t end   = std::min(first + n, (span.first + span.count) * per_row);
+    const int64_t               block   = dropout_block(x->ne[0]);
+    const int64_t               per_row = x->ne[0] / block;
+    const auto                  n_rows  = uint32_t(kDropoutBlock / block * kDropoutPatterns); // a power of two
+    const std::vector<SeqRange> one{ { 0, 0, int(ggml_nrows(x)) } };
+    int64_t                     next_row = 0; // of x
+    for (const SeqRange & range : rows ? *rows : one) {
+        const int64_t first_row = next_row;
+        next_row += range.count;
+        const int64_t begin = std::max(first, first_row * per_row);
+        const int64_t end   = std::min(first + n, next_row * per_row);
         if (begin >= end) {
             continue;
         }
         const uint32_t example = source.examples.empty()
-                                     ? uint32_t(span.stream)
-                                     : source.examples[size_t(span.stream) % source.examples.size()];
+                                     ? uint32_t(range.stream)
+                                     : source.examples[size_t(range.stream) % source.examples.size()];
         const uint64_t stream  = stream_id("dropout", source.step << kExampleBits | example);
         const int64_t  front =
-            source.left_padding.empty() ? 0 : source.left_padding[size_t(span.stream) % source.left_padding.size()];
+            source.left_padding.empty() ? 0 : source.left_padding[size_t(range.stream) % source.left_padding.size()];
         // Blocks are numbered from the first real token of the example, four per counter; left padding has negative
         // numbers.
-        const auto    block_position = uint64_t((span.position - front - span.first) * per_row + begin);
+        const auto    block_position = uint64_t((range.row - front - first_row) * per_row + begin);
         PhiloxCounter words{};
         for (int64_t at = 0; at < end - begin; at++) {
             const uint64_t i = block_position + uint64_t(at);
@@ -72,11 +75,14 @@ void Draw::choose(const Dropout & source, Node x, int64_t first, int64_t n, int3
 }
 
 Draw next_draw(Graph & g, Node x) {
-    if (g.seq_rows()) {
-        const SeqRows & last = g.seq_rows()->back();
-        GGML_ASSERT(last.first + last.count == ggml_nrows(x));
+    if (g.dropout_rows()) {
+        int64_t n_rows = 0;
+        for (const SeqRange & range : *g.dropout_rows()) {
+            n_rows += range.count;
+        }
+        GGML_ASSERT(n_rows == ggml_nrows(x));
     }
-    return { g.next_draw(), g.seq_rows() };
+    return { g.next_draw(), g.dropout_rows() };
 }
 
 Node device_dropout(Graph & g, Node x, const Dropout & source, const Draw & draw) {

@@ -45,8 +45,8 @@ int64_t dropout_block(int64_t n_features);
 
 // One dropout operation of a graph: its number and the rows it works on.
 struct Draw {
-    int64_t                            number = 0;
-    std::shared_ptr<const SeqRowsList> rows; // null: row r is position r of sequence 0
+    int64_t                                      number = 0;
+    std::shared_ptr<const std::vector<SeqRange>> rows; // null: row r is position r of sequence 0
 
     // Indices of the masks in the bank for blocks first .. first + n - 1 of x.
     void choose(const Dropout & source, Node x, int64_t first, int64_t n, int32_t * rows_of_bank) const;

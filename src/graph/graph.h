@@ -15,6 +15,7 @@
 #include "graph/device.h"
 #include "graph/memory_plan.h"
 #include "graph/node_order.h"
+#include "graph/seq_range.h"
 #include "graph/split_graph.h"
 #include "graph/tensor_headers.h"
 #include "graph/transfer.h"
@@ -45,14 +46,6 @@ class Workspace {
     std::vector<ggml_backend_buffer_ptr> buffers_;
     uint64_t                             owner_ = 0; // uid of the graph whose nodes have addresses in it now
 };
-
-// Rows [first, first + count) of a matrix hold positions position, position + 1, ... of one sequence.
-struct SeqRows {
-    int64_t first, count;
-    int     stream; // id of the sequence
-    int64_t position;
-};
-using SeqRowsList = std::vector<SeqRows>; // covers all rows of the matrix, in order
 
 class Graph {
   public:
@@ -116,10 +109,10 @@ class Graph {
     int64_t next_draw() { return n_draws_++; }
     int64_t set_next_draw(int64_t draw); // returns the previous value
 
-    // Which sequence and position each row of the current matrices belongs to. Dropout masks depend on that and not on
-    // the row's index in the batch. Null: unknown.
-    void set_seq_rows(std::shared_ptr<const SeqRowsList> spans) { seq_rows_ = std::move(spans); }
-    const std::shared_ptr<const SeqRowsList> & seq_rows() const { return seq_rows_; }
+    // Which sequence and position each row of the current matrices belongs to: ranges that cover all rows in order.
+    // Dropout masks depend on that and not on the row's index in the batch. Null: unknown.
+    void set_dropout_rows(std::shared_ptr<const std::vector<SeqRange>> rows) { dropout_rows_ = std::move(rows); }
+    const auto & dropout_rows() const { return dropout_rows_; }
 
     // x quantized for products with packed weights (graph/packed_product.h), shared by all of them; null until the
     // first.
@@ -157,22 +150,22 @@ class Graph {
     void           upload_inputs();
     void           compute_stages(const Backend & backend);
 
-    TensorHeaders                            headers_;
-    NodeOrder                                order_;
-    OwnedGraph                               owned_;            // the nodes as expanded
-    AlignedGraph                             aligned_;          // the same with copies of unaligned views, if needed
-    ggml_cgraph *                            cgraph_ = nullptr; // points into owned_ or aligned_
-    Tape *                                   tape_;
-    const Backend *                          backend_;
-    std::unique_ptr<Workspace>               own_workspace_;
-    std::vector<Node>                        layer_marks_;
-    std::vector<std::shared_ptr<const void>> retained_;
-    std::map<Node, Node>                     quantized_;
-    int64_t                                  n_draws_ = 0;
-    std::shared_ptr<const SeqRowsList>       seq_rows_;
-    bool                                     recomputing_ = false;
-    int                                      n_sequences_ = 1;
-    std::vector<Node>                        inputs_;
+    TensorHeaders                                headers_;
+    NodeOrder                                    order_;
+    OwnedGraph                                   owned_;   // the nodes as expanded
+    AlignedGraph                                 aligned_; // the same with copies of unaligned views, if needed
+    ggml_cgraph *                                cgraph_ = nullptr; // points into owned_ or aligned_
+    Tape *                                       tape_;
+    const Backend *                              backend_;
+    std::unique_ptr<Workspace>                   own_workspace_;
+    std::vector<Node>                            layer_marks_;
+    std::vector<std::shared_ptr<const void>>     retained_;
+    std::map<Node, Node>                         quantized_;
+    int64_t                                      n_draws_ = 0;
+    std::shared_ptr<const std::vector<SeqRange>> dropout_rows_;
+    bool                                         recomputing_ = false;
+    int                                          n_sequences_ = 1;
+    std::vector<Node>                            inputs_;
     // The inputs on one device: contiguous in device memory, with a host copy of the whole block.
     struct StagedInputs {
         std::vector<DeviceGraph::Input> inputs;

@@ -31,8 +31,10 @@ Node dropout_again(Graph & g, Node x, const Dropout & source, const Draw & draw)
 
 // --- ops_norm.cpp
 
+constexpr float kLayerNormEps = 1e-5f; // PyTorch's default, used by the modules of all methods
+
 Node rms_norm(Graph & g, Node x, Node weight, float eps); // weight may be null
-Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps);
+Node layer_norm(Graph & g, Node x, Node weight, Node bias, float eps = kLayerNormEps);
 
 // --- ops_linear.cpp
 

@@ -48,7 +48,7 @@ Node lora_input(Graph & g, const LoraPair & lora, Node x) {
         const int64_t number = g.next_draw();
         g.set_next_draw(number);
         dropped.node = dropout(g, x, *lora.dropout);
-        dropped.draw = { number, g.seq_rows() };
+        dropped.draw = { number, g.dropout_rows() };
     }
     return dropped.node;
 }

@@ -357,28 +357,25 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
     return all;
 }
 
-std::vector<DumpTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
+std::vector<StateTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
     const CancelRequest::Call call(impl_->cancel);
     const Method &            method = impl_->engine->method("");
     n_steps                          = n_steps < 0 ? method.default_steps() : n_steps;
     check_request(method, impl_->context, { prompt }, n_steps);
     impl_->cached.clear();
-    std::vector<DumpTensor> dumped;
-    ClearCacheOnFailure     rows(impl_->context);
-    for (StateTensor & state : method.states(impl_->context, { prompt, 0, 0 }, n_steps)) {
-        dumped.push_back({ state.name, state.shape, std::move(state.data) });
-    }
+    ClearCacheOnFailure      rows(impl_->context);
+    std::vector<StateTensor> states = method.states(impl_->context, { prompt, 0, 0 }, n_steps);
     rows.done();
-    if (dumped.empty()) {
+    if (states.empty()) {
         throw Error(ErrorKind::usage, "--dump: the method " + method.name() + " has no intermediate states",
                     "give a sidecar");
     }
-    return dumped;
+    return states;
 }
 
 std::vector<TraceStep> Session::trace(const std::vector<int32_t> & prompt, int n_steps) {
-    const CancelRequest::Call     call(impl_->cancel);
-    const std::vector<DumpTensor> states = dump(prompt, n_steps);
+    const CancelRequest::Call      call(impl_->cancel);
+    const std::vector<StateTensor> states = dump(prompt, n_steps);
     return trace_states(impl_->context, impl_->engine->tokenizer(), states);
 }
 

@@ -4,6 +4,7 @@
 
 #include "infer/engine.h"
 #include "infer/sampler.h"
+#include "method/state_tensor.h"
 #include "text/reasoning.h"
 
 #include <atomic>
@@ -106,13 +107,6 @@ struct TraceStep {
 // Called after each latent step, t = 0 being the boundary. False: it has thought enough, and answers.
 using StepCallback = std::function<bool(const TraceStep & step)>;
 
-// An intermediate state under its name in the reference ("H_x", "M_0", ..., "first_logits"), F32 row-major.
-struct DumpTensor {
-    std::string          name;
-    std::vector<int64_t> shape; // row-major, vectors of length d last
-    std::vector<float>   data;
-};
-
 class Session {
   public:
     Session(std::shared_ptr<const Engine> engine, const SessionOptions & options);
@@ -142,8 +136,8 @@ class Session {
 
     // The latent trajectory of one prompt, for people who want to look inside. trace() needs Penelope, dump() any
     // latent method.
-    std::vector<TraceStep>  trace(const std::vector<int32_t> & prompt, int n_steps);
-    std::vector<DumpTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
+    std::vector<TraceStep>   trace(const std::vector<int32_t> & prompt, int n_steps);
+    std::vector<StateTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
 
     // Forgets the cached timeline.
     void clear();

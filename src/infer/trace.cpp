@@ -23,13 +23,8 @@ double dot(const float * a, const float * b, int n) {
     return std::inner_product(a, a + n, b, 0.0);
 }
 
-template <typename Tensor> const Tensor * find(const std::vector<Tensor> & states, const std::string & name) {
-    const auto found = std::find_if(states.begin(), states.end(), [&](const Tensor & s) { return s.name == name; });
-    return found == states.end() ? nullptr : &*found;
-}
-
-template <typename Tensor>
-std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer, const Tensor & state) {
+std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokenizer & tokenizer,
+                                                 const StateTensor & state) {
     const int   n_rows = int(state.shape[0]);
     HeadGraph & built  = context.graph<HeadGraph>("head" + std::to_string(n_rows), {}, [&]() {
         auto fresh    = std::make_unique<HeadGraph>(context);
@@ -61,8 +56,8 @@ std::vector<std::vector<TokenScore>> best_tokens(Context & context, const Tokeni
     return best;
 }
 
-template <typename Tensor>
-void describe(const Tensor & state, const Tensor * before, std::vector<float> & norms, std::vector<float> & cosines) {
+void describe(const StateTensor & state, const StateTensor * before, std::vector<float> & norms,
+              std::vector<float> & cosines) {
     const int d = int(state.shape[1]);
     for (int row = 0; row < int(state.shape[0]); row++) {
         const float * x    = state.data.data() + ptrdiff_t(row) * d;
@@ -79,29 +74,29 @@ void describe(const Tensor & state, const Tensor * before, std::vector<float> & 
 } // namespace
 
 std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
-                                    const std::vector<DumpTensor> & states) {
-    if (!find(states, "M_0")) {
+                                    const std::vector<StateTensor> & states) {
+    if (!find_state(states, "M_0")) {
         throw Error(ErrorKind::usage, "--trace: the method has no memory states", "give a Penelope sidecar");
     }
     std::vector<TraceStep> steps;
     for (int t = 0;; t++) {
-        const std::string  n       = std::to_string(t);
-        const DumpTensor * memory  = find(states, "M_" + n);
-        const DumpTensor * readout = find(states, "R_" + n);
+        const std::string   n       = std::to_string(t);
+        const StateTensor * memory  = find_state(states, "M_" + n);
+        const StateTensor * readout = find_state(states, "R_" + n);
         if (!memory || !readout) {
             return steps;
         }
         const std::string b = std::to_string(t - 1);
         TraceStep         step;
         step.t = t;
-        describe(*memory, find(states, "M_" + b), step.memory_norms, step.memory_cosines);
-        describe(*readout, find(states, "R_" + b), step.readout_norms, step.readout_cosines);
-        if (const DumpTensor * alpha = find(states, "alpha_" + n)) {
+        describe(*memory, find_state(states, "M_" + b), step.memory_norms, step.memory_cosines);
+        describe(*readout, find_state(states, "R_" + b), step.readout_norms, step.readout_cosines);
+        if (const StateTensor * alpha = find_state(states, "alpha_" + n)) {
             step.alpha = alpha->data[0];
         }
         step.memory_top  = best_tokens(context, tokenizer, *memory);
         step.readout_top = best_tokens(context, tokenizer, *readout);
-        if (const DumpTensor * features = find(states, "H_" + n)) {
+        if (const StateTensor * features = find_state(states, "H_" + n)) {
             step.features_top = best_tokens(context, tokenizer, *features);
         }
         steps.push_back(std::move(step));
@@ -112,15 +107,15 @@ TraceStep trace_step(Context & context, const Tokenizer & tokenizer, int t, cons
                      const std::vector<StateTensor> & before) {
     TraceStep step;
     step.t = t;
-    if (const StateTensor * memory = find(now, "M")) {
-        describe(*memory, find(before, "M"), step.memory_norms, step.memory_cosines);
+    if (const StateTensor * memory = find_state(now, "M")) {
+        describe(*memory, find_state(before, "M"), step.memory_norms, step.memory_cosines);
         step.memory_top = best_tokens(context, tokenizer, *memory);
     }
-    if (const StateTensor * readout = find(now, "R")) {
-        describe(*readout, find(before, "R"), step.readout_norms, step.readout_cosines);
+    if (const StateTensor * readout = find_state(now, "R")) {
+        describe(*readout, find_state(before, "R"), step.readout_norms, step.readout_cosines);
         step.readout_top = best_tokens(context, tokenizer, *readout);
     }
-    if (const StateTensor * features = find(now, "H")) {
+    if (const StateTensor * features = find_state(now, "H")) {
         step.features_top = best_tokens(context, tokenizer, *features);
     }
     return step;

@@ -10,7 +10,7 @@ class Tokenizer;
 
 // states: of Session::dump() under Penelope. Throws Error(usage) when they hold no memory states.
 std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
-                                    const std::vector<DumpTensor> & states);
+                                    const std::vector<StateTensor> & states);
 
 // One step from what a stream holds after it ("M", "R", "H", see LatentSteps::look) and held before; `before` may be
 // empty.

@@ -4,16 +4,10 @@
 
 namespace penelope {
 
-namespace {
-
-constexpr float kNormEps = 1e-5f;
-
-} // namespace
-
 Node readout_proposal(Graph & g, const PenelopeModules & modules, const LatentShape & shape, const TimeStep & step,
                       Node features) {
     Node mean   = add(g, mean_rows(g, features, shape.n_memory), step.readout_step); // [d, n]
-    Node normed = layer_norm(g, mean, modules.proj_norm.weight, modules.proj_norm.bias, kNormEps);
+    Node normed = layer_norm(g, mean, modules.proj_norm.weight, modules.proj_norm.bias);
     Node wide   = linear(g, modules.proj, normed); // [q * d, n]
     return reshape_rows(g, wide, features->ne[0], wide->ne[1] * shape.n_readout);
 }

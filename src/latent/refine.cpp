@@ -4,12 +4,6 @@
 
 namespace penelope {
 
-namespace {
-
-constexpr float kNormEps = 1e-5f;
-
-} // namespace
-
 Node interval_features(Graph & g, const Backbone & model, const LatentShape & shape, const TimeStep & step, Node memory,
                        const RowLayout & rows, SequenceState & kv) {
     const int64_t d = memory->ne[0];
@@ -21,7 +15,7 @@ Node interval_features(Graph & g, const Backbone & model, const LatentShape & sh
 
 Node modulate(Graph & g, const PenelopeModules & modules, const TimeStep & step, Node features) {
     Node h      = add(g, mul(g, features, step.gain), step.shift); // Equation 6
-    Node normed = layer_norm(g, h, modules.adapter_norm.weight, modules.adapter_norm.bias, kNormEps);
+    Node normed = layer_norm(g, h, modules.adapter_norm.weight, modules.adapter_norm.bias);
     Node inner  = silu(g, linear(g, modules.adapter_down, normed)); // [b, rows]
     return add(g, h, linear(g, modules.adapter_up, inner));         // Equation 7
 }

@@ -99,7 +99,7 @@ int chunk_end(const Context & context, const Prompt & prompt) {
 
 SeqRange prompt_range(const Context & context, const Prompt & prompt, int end) {
     const int n_batch = context.options().n_batch;
-    SeqRange  part    = seq_range(prompt.stream, prompt.n_cached, end - prompt.n_cached);
+    SeqRange  part{ prompt.stream, prompt.n_cached, end - prompt.n_cached };
     if (context.backend().is_cpu_only() && end - prompt.n_cached / n_batch * n_batch >= kAttentionTile) {
         part.n_queries = kAttentionTile;
     }

@@ -1,18 +1,11 @@
 #include "method/latent_steps.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 namespace penelope {
 
 namespace {
-
-const StateTensor * find_state(const std::vector<StateTensor> & states, const std::string & name) {
-    const auto found =
-        std::find_if(states.begin(), states.end(), [&](const StateTensor & state) { return state.name == name; });
-    return found == states.end() ? nullptr : &*found;
-}
 
 double dot(const float * a, const float * b, int64_t n) {
     return std::inner_product(a, a + n, b, 0.0);

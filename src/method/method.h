@@ -4,6 +4,7 @@
 #pragma once
 
 #include "method/context.h"
+#include "method/state_tensor.h"
 
 #include <cstdint>
 #include <map>
@@ -39,12 +40,6 @@ struct Prefill {
     int                             layer_applications = 0;
     // Cosine between the readouts of the last two latent steps; empty when not computed.
     std::vector<float> step_cosine;
-};
-
-struct StateTensor {
-    std::string          name; // as in the reference: "H_x", "M_0", ...
-    std::vector<int64_t> shape;
-    std::vector<float>   data;
 };
 
 class LatentSteps;

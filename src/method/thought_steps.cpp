@@ -99,7 +99,7 @@ void ThoughtSteps::start(const std::vector<Prompt> & prompts) {
         const Tokens & tokens = prompts[i].tokens;
         const int      n_all  = int(tokens.size());
         first.push_back(prompt_range(context_, { tokens, prompts[i].stream, n_done[i] }, n_all));
-        starts.push_back(seq_range(prompts[i].stream, n_all, 1));
+        starts.push_back({ prompts[i].stream, n_all, 1 });
         first.back().to = starts.back().from =
             StateSlot::prompt_end; // the end of the prompt, for a later prompt to go on from
         ids.insert(ids.end(), tokens.begin() + n_done[i], tokens.end());

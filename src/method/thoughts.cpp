@@ -6,12 +6,6 @@
 
 namespace penelope {
 
-namespace {
-
-constexpr float kNormEps = 1e-5f;
-
-} // namespace
-
 ThoughtModules coconut_modules(const ModuleNodes & nodes) {
     return { nodes.at("coconut.token.rows"), {} };
 }
@@ -32,7 +26,7 @@ Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modu
         return thought;
     }
     const ThoughtProjection & p = *modules.projection;
-    return layer_norm(g, linear(g, p.out, gelu(g, linear(g, p.in, thought))), p.norm.weight, p.norm.bias, kNormEps);
+    return layer_norm(g, linear(g, p.out, gelu(g, linear(g, p.in, thought))), p.norm.weight, p.norm.bias);
 }
 
 std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt,
@@ -79,14 +73,14 @@ ThoughtMethod::Built & ThoughtMethod::run(Context & context, const std::vector<P
         const int      stream = prompts[size_t(i)].stream;
         const int      n_all  = int(tokens.size());
         first.push_back(prompt_range(context, { tokens, stream, n_done[size_t(i)] }, n_all));
-        starts.push_back(seq_range(stream, n_all, 1));
+        starts.push_back({ stream, n_all, 1 });
         first.back().to = starts.back().from =
             StateSlot::prompt_end; // the end of the prompt, for a later prompt to go on from
         for (int t = 1; t <= n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(seq_range(stream, n_all + t, 1));
+            thoughts[size_t(t - 1)].push_back({ stream, n_all + t, 1 });
         }
-        end.push_back(seq_range(stream, n_all + n_steps + 1, n_end));
-        last.push_back(seq_range(stream, n_all + n_steps + n_end, 1));
+        end.push_back({ stream, n_all + n_steps + 1, n_end });
+        last.push_back({ stream, n_all + n_steps + n_end, 1 });
         last_index.push_back((i + 1) * n_end - 1);
         ids.insert(ids.end(), tokens.begin() + n_done[size_t(i)], tokens.end());
         prefix_ids.insert(prefix_ids.end(), prefix.begin(), prefix.end());

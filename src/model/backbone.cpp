@@ -75,7 +75,7 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
         set_dropout_rows(g, at.segments);
         g.set_device(model.device_of(il));
         Node out = model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, selected }, in);
-        g.set_seq_rows(nullptr);
+        g.set_dropout_rows(nullptr);
         return out;
     };
     for (int il = first; il < last; il++) {

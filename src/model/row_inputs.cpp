@@ -58,9 +58,8 @@ RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<SeqR
         const bool        hides_nothing = mask_ || (exact && s.count == 1 && s.n_kv == s.row + 1);
         const int         n_queries     = std::max(s.count, s.n_queries);
         Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + number, GGML_TYPE_F16, s.n_kv, n_queries);
-        rows_.segments.push_back(
-            { n_rows_, s.count, s.stream, s.row, s.n_kv, mask, s.from, s.to,
-              s.n_valid < s.count ? g.input(name + ".n_valid." + number, GGML_TYPE_F32, 1) : nullptr, n_queries });
+        Node valid_count = s.n_valid < s.count ? g.input(name + ".n_valid." + number, GGML_TYPE_F32, 1) : nullptr;
+        rows_.segments.push_back({ s, n_rows_, mask, valid_count });
         n_rows_ += s.count;
     }
     rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
@@ -116,7 +115,7 @@ void RowInputs::fill(const std::vector<SeqRange> & ranges, const SequenceCache *
                                  : r < s.n_valid ? cache->cache_row(s.stream, s.row + r)
                                                  : cache->padding_row(s.stream));
         }
-        if (Node node = rows_.segments[i].n_valid) {
+        if (Node node = rows_.segments[i].valid_count) {
             graph_.set(node, std::vector<float>{ float(s.n_valid) });
         }
         if (Node node = rows_.segments[i].mask) {

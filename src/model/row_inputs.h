@@ -10,27 +10,6 @@
 
 namespace penelope {
 
-// Consecutive rows of one sequence. Row i has position row + i and attends to positions 0 .. row + i.
-struct SeqRange {
-    int stream;
-    int row;
-    int count;   // rows in the graph
-    int n_kv;    // attention reads cache rows [0, n_kv); at least row + count unless padded
-    int n_valid; // rows that are not padding
-    // Slots the recurrent state is read from and written to; see arch/sequence_state.h.
-    StateSlot from = StateSlot::current, to = StateSlot::current;
-    // Minimum number of query rows for attention. Its kernels for many rows round differently than those for few; a
-    // chunk of a prompt must use the kernel of the whole prompt.
-    int n_queries = 0;
-    // Left padding in rows: masked for the rows after it, and positions are counted from its end.
-    int n_left_pad = 0;
-};
-
-// A range without padding.
-inline SeqRange seq_range(int stream, int row, int count) {
-    return { stream, row, count, row + count, count, StateSlot::current, StateSlot::current };
-}
-
 // Key of a graph cache: everything the shape of a graph depends on. Not the streams, because a graph can be moved to
 // others (model/stream_views.h).
 std::string      shape_key(const std::string & kind, const std::vector<SeqRange> & ranges);

@@ -10,7 +10,6 @@
 #include "task/question.h"
 #include "task/target_text.h"
 #include "task/thread.h"
-#include "text/prompt_template.h"
 
 #include <algorithm>
 
@@ -18,104 +17,127 @@ namespace penelope {
 
 namespace {
 
-DatasetOptions sizes(size_t n_train, size_t n_valid, size_t n_test, DepthRange depth, DepthRange test_depth,
-                     int max_steps = -1) {
-    DatasetOptions options = {};
-    options.n_train        = n_train;
-    options.n_valid        = n_valid;
-    options.n_test         = n_test;
-    options.depth          = depth;
-    options.test_depth     = test_depth;
-    options.max_steps      = max_steps;
-    return options;
+Task listops() {
+    Task t;
+    t.name                    = "listops";
+    t.defaults.n_train        = 4800;
+    t.defaults.n_valid        = 800;
+    t.defaults.n_test         = 1600;
+    t.defaults.depth          = { 1, 8 };
+    t.defaults.test_depth     = { 1, 12 };
+    t.defaults.max_steps      = 6;
+    t.task_options            = { "operators", "branch", "max-steps" };
+    t.protocol.cot_epochs     = 3;
+    t.protocol.latent_updates = 1500;
+    t.protocol.batch_size     = 4;
+    t.protocol.n_thoughts     = 8;
+    t.generate                = generate_listops;
+    t.extract                 = extract_digit;
+    t.chance                  = listops_chance;
+    t.baseline_answer         = listops_baseline_answer;
+    t.normalize               = normalize_bracketed;
+    t.recognizes              = is_listops_question;
+    t.facets                  = listops_facets;
+    t.results                 = listops_results;
+    t.start                   = generic_start;
+    t.marks                   = "every question is an expression such as Evaluate: [MAX 3 [MIN 4 7] 2]";
+    return t;
+}
+
+Task prosqa() {
+    Task t;
+    t.name                    = "prosqa";
+    t.defaults.n_train        = 17886;
+    t.defaults.n_valid        = 300;
+    t.defaults.n_test         = 500;
+    t.defaults.depth          = { 3, 6 };
+    t.defaults.test_depth     = { 3, 6 };
+    t.protocol.cot_epochs     = 1;
+    t.protocol.latent_updates = 1500;
+    t.protocol.batch_size     = 4;
+    t.protocol.n_thoughts     = 6;
+    t.generate                = generate_prosqa;
+    t.extract                 = extract_membership;
+    t.chance                  = prosqa_chance;
+    t.normalize               = normalize_text;
+    t.recognizes              = is_prosqa_question;
+    t.facets                  = prosqa_facets;
+    t.results                 = prosqa_results;
+    t.start                   = generic_start;
+    t.marks                   = "every question ends with two concepts of ProsQA, as in: Is Tom a lempus or scrompus?";
+    return t;
+}
+
+Task prontoqa() {
+    Task t;
+    t.name                    = "prontoqa";
+    t.defaults.n_train        = 9000;
+    t.defaults.n_valid        = 200;
+    t.defaults.n_test         = 800;
+    t.defaults.depth          = { 5, 5 };
+    t.defaults.test_depth     = { 5, 5 };
+    t.protocol.cot_epochs     = 2;
+    t.protocol.latent_updates = 3000;
+    t.protocol.batch_size     = 8;
+    t.protocol.n_thoughts     = 6;
+    t.generate                = generate_prontoqa;
+    t.extract                 = extract_truth;
+    t.chance                  = prontoqa_chance;
+    t.normalize               = normalize_text;
+    t.recognizes              = is_prontoqa_question;
+    t.facets                  = prontoqa_facets;
+    t.results                 = prontoqa_results;
+    t.start                   = generic_start;
+    t.marks = "every question has rules about concepts of PrOntoQA (lempus, wumpus, ...) and ends with: True or false: "
+              "Max is hot.";
+    return t;
+}
+
+Task thread() {
+    Task t;
+    t.name                = "thread";
+    t.defaults.n_train    = 40000;
+    t.defaults.n_valid    = 800;
+    t.defaults.n_test     = 4800;
+    t.defaults.depth      = { 1, 8 };
+    t.defaults.test_depth = { 1, 8 };
+    t.task_options        = { "chains", "min-chains", "surface" };
+    t.generate            = generate_thread;
+    t.extract             = extract_end;
+    t.chance              = thread_chance;
+    t.baseline_answer     = thread_baseline_answer;
+    t.normalize           = normalize_thread;
+    t.recognizes          = is_thread_question;
+    t.facets              = thread_facets;
+    t.results             = thread_results;
+    t.start               = thread_start;
+    t.answer_prefix       = ""; // the answer stands alone on the last line
+    t.marks = "every question lists edges and a start, as in: ab bc cc ?a, or tells who hands the key to whom";
+    return t;
+}
+
+Task generic() {
+    Task t;
+    t.name       = "generic";
+    t.extract    = extract_all;
+    t.chance     = generic_chance;
+    t.normalize  = normalize_text;
+    t.recognizes = [](const std::string &) { return false; };
+    t.facets     = generic_facets;
+    t.results    = generic_results;
+    t.start      = generic_start;
+    return t;
 }
 
 } // namespace
 
 const std::vector<Task> & tasks() {
-    static const std::vector<Task> registry = {
-        { "listops",
-          sizes(4800, 800, 1600, { 1, 8 }, { 1, 12 }, 6),
-          { "operators", "branch", "max-steps" },
-          { 3, 1500, 4, 8 },
-          generate_listops,
-          extract_digit,
-          listops_chance,
-          listops_baseline_answer,
-          normalize_bracketed,
-          is_listops_question,
-          listops_facets,
-          listops_results,
-          generic_start,
-          default_answer_prefix,
-          "every question is an expression such as Evaluate: [MAX 3 [MIN 4 7] 2]" },
-        { "prosqa",
-          sizes(17886, 300, 500, { 3, 6 }, { 3, 6 }),
-          {},
-          { 1, 1500, 4, 6 },
-          generate_prosqa,
-          extract_membership,
-          prosqa_chance,
-          nullptr,
-          normalize_text,
-          is_prosqa_question,
-          prosqa_facets,
-          prosqa_results,
-          generic_start,
-          default_answer_prefix,
-          "every question ends with two concepts of ProsQA, as in: Is Tom a lempus or scrompus?" },
-        { "prontoqa",
-          sizes(9000, 200, 800, { 5, 5 }, { 5, 5 }),
-          {},
-          { 2, 3000, 8, 6 },
-          generate_prontoqa,
-          extract_truth,
-          prontoqa_chance,
-          nullptr,
-          normalize_text,
-          is_prontoqa_question,
-          prontoqa_facets,
-          prontoqa_results,
-          generic_start,
-          default_answer_prefix,
-          "every question has rules about concepts of PrOntoQA (lempus, wumpus, ...) and ends with: True or false: Max "
-          "is hot." },
-        // The answer stands alone on the last line, which needs no mark.
-        { "thread",
-          sizes(40000, 800, 4800, { 1, 8 }, { 1, 8 }),
-          { "chains", "min-chains", "surface" },
-          {},
-          generate_thread,
-          extract_end,
-          thread_chance,
-          thread_baseline_answer,
-          normalize_thread,
-          is_thread_question,
-          thread_facets,
-          thread_results,
-          thread_start,
-          "",
-          "every question lists edges and a start, as in: ab bc cc ?a, or tells who hands the key to whom" },
-    };
+    static const std::vector<Task> registry{ listops(), prosqa(), prontoqa(), thread() };
     return registry;
 }
 
 const Task & generic_task() {
-    static const Task task = { "generic",
-                               {},
-                               {},
-                               {},
-                               nullptr,
-                               extract_all,
-                               generic_chance,
-                               nullptr,
-                               normalize_text,
-                               [](const std::string &) { return false; },
-                               generic_facets,
-                               generic_results,
-                               generic_start,
-                               default_answer_prefix,
-                               "" };
+    static const Task task = generic();
     return task;
 }
 

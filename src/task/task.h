@@ -3,6 +3,7 @@
 #pragma once
 
 #include "task/example.h"
+#include "text/prompt_template.h"
 
 #include <cstdint>
 #include <string>
@@ -13,17 +14,17 @@
 namespace penelope {
 
 struct DepthRange {
-    int first;
-    int last;
+    int first = 0;
+    int last  = 0;
 };
 
 // Depth: nested operators (listops), hops of the shortest path (prosqa) or of the proof (prontoqa), edges from start to
 // end (thread).
 struct DatasetOptions {
-    uint64_t                 seed = 0;
-    size_t                   n_train;
-    size_t                   n_valid;
-    size_t                   n_test;
+    uint64_t                 seed    = 0;
+    size_t                   n_train = 0;
+    size_t                   n_valid = 0;
+    size_t                   n_test  = 0;
     DepthRange               depth; // of train and valid
     DepthRange               test_depth;
     std::vector<std::string> operators;      // listops: operators to use; empty: all
@@ -59,42 +60,42 @@ struct Protocol {
 };
 
 struct Task {
-    const char *              name;
+    const char *              name = nullptr;
     DatasetOptions            defaults;     // the sizes of the paper
     std::vector<const char *> task_options; // flags of `penelope data` that not every task takes
     Protocol                  protocol;
 
     // Deterministic for given options; all question hashes are distinct. Throws Error(usage) for options out of range
     // or more questions than exist. The test set does not depend on the sizes of train and valid.
-    Dataset (*generate)(const DatasetOptions & options);
+    Dataset (*generate)(const DatasetOptions & options) = nullptr;
 
     // Parses the answer from generated text (after the answer prefix) into the form of the gold answers; empty: not
     // parsed.
-    std::string (*extract)(const std::string & text);
+    std::string (*extract)(const std::string & text) = nullptr;
 
     // Baselines on these examples, at least one. The first is the one a model has to beat.
-    std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples);
+    std::vector<ChanceLevel> (*chance)(const std::vector<Example> & examples) = nullptr;
 
     // The answer of the first baseline if it depends only on the question; else null.
-    std::string (*baseline_answer)(const std::string & question);
+    std::string (*baseline_answer)(const std::string & question) = nullptr;
 
     // Canonical form of a question for hashing; questions with equal forms are duplicates.
-    std::string (*normalize)(const std::string & question);
+    std::string (*normalize)(const std::string & question) = nullptr;
 
     // Whether the question belongs to this task.
-    bool (*recognizes)(const std::string & question);
+    bool (*recognizes)(const std::string & question) = nullptr;
 
-    Facets (*facets)(const Example & example);
+    Facets (*facets)(const Example & example) = nullptr;
 
     // The result of each step, then the answer. Empty without steps.
-    std::vector<std::string> (*results)(const Example & example);
+    std::vector<std::string> (*results)(const Example & example) = nullptr;
 
     // What the first step starts from, e.g. the start node of a chain.
-    std::string (*start)(const Example & example);
+    std::string (*start)(const Example & example) = nullptr;
 
-    const char * answer_prefix; // default text before the answer
+    const char * answer_prefix = default_answer_prefix; // text before the answer
 
-    const char * marks; // how its questions are recognized, for messages: "every question is ..."
+    const char * marks = ""; // how its questions are recognized, for messages: "every question is ..."
 };
 
 const std::vector<Task> & tasks();

@@ -72,14 +72,51 @@ std::unique_ptr<Objective> codi_objective(const SidecarConfig &, const ModuleNod
     return std::make_unique<CodiObjective>(codi_modules(nodes));
 }
 
+MethodTraining cot() {
+    MethodTraining m;
+    m.name                 = "cot";
+    m.is_cot_stage         = true;
+    m.default_latent_steps = no_latent_steps;
+    m.default_shape        = no_shape;
+    m.objective            = cot_objective;
+    return m;
+}
+
+MethodTraining penelope() {
+    MethodTraining m;
+    m.name                 = "penelope";
+    m.has_curriculum       = true;
+    m.supports_step_loss   = true;
+    m.default_latent_steps = six_steps;
+    m.default_shape        = penelope_shape;
+    m.objective            = penelope_objective;
+    return m;
+}
+
+MethodTraining coconut() {
+    MethodTraining m;
+    m.name                 = "coconut";
+    m.resets_optimizer     = true; // as in the Coconut paper
+    m.has_curriculum       = true;
+    m.default_latent_steps = coconut_latent_steps;
+    m.default_shape        = coconut_shape;
+    m.objective            = coconut_objective;
+    return m;
+}
+
+MethodTraining codi() {
+    MethodTraining m;
+    m.name                 = "codi";
+    m.has_teacher          = true;
+    m.answer_prefix        = "The answer is: ";
+    m.default_latent_steps = six_steps;
+    m.default_shape        = codi_shape;
+    m.objective            = codi_objective;
+    return m;
+}
+
 const std::vector<MethodTraining> & table() {
-    static const std::vector<MethodTraining> entries{
-        { "cot", true, false, false, false, nullptr, no_latent_steps, no_shape, cot_objective },
-        { "penelope", false, false, true, false, nullptr, six_steps, penelope_shape, penelope_objective, true },
-        // As in the Coconut paper, the optimizer is reset at each stage.
-        { "coconut", false, true, true, false, nullptr, coconut_latent_steps, coconut_shape, coconut_objective },
-        { "codi", false, false, false, true, "The answer is: ", six_steps, codi_shape, codi_objective },
-    };
+    static const std::vector<MethodTraining> entries{ cot(), penelope(), coconut(), codi() };
     return entries;
 }
 

@@ -31,8 +31,8 @@ BuiltObjective CotObjective::build(Graph & g, const Backbone & model, const Mini
     for (int b = 0; b < batch.n_examples(); b++) {
         const int n_prompt = int(batch.examples[size_t(b)].prompt.size());
         const int n_target = int(batch.examples[size_t(b)].target.size());
-        sequences.push_back(seq_range(b, 0, n_prompt + n_target - 1));
-        predicting.push_back(seq_range(b, n_prompt - 1, n_target));
+        sequences.push_back({ b, 0, n_prompt + n_target - 1 });
+        predicting.push_back({ b, n_prompt - 1, n_target });
         for (int i = 0; i < n_target; i++) {
             index.push_back(first + n_prompt - 1 + i);
         }

@@ -95,8 +95,8 @@ BuiltObjective CodiObjective::build(Graph & g, const Backbone & model, const Min
         student_tap.push_back(n_student + example.distill_position + 1);
 
         const int n_rows = n_prompt + n_trace + n_target - 1;
-        teacher.push_back(seq_range(n + b, 0, n_rows));
-        teacher_outputs.push_back(seq_range(n + b, n_prompt - 1, n_trace + n_target));
+        teacher.push_back({ n + b, 0, n_rows });
+        teacher_outputs.push_back({ n + b, n_prompt - 1, n_trace + n_target });
         for (int i = 0; i < n_trace + n_target; i++) {
             teacher_index.push_back(n_teacher + n_prompt - 1 + i);
         }

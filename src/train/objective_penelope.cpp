@@ -67,12 +67,12 @@ BuiltObjective PenelopeObjective::build(Graph & g, const Backbone & model, const
     for (int b = 0; b < n; b++) {
         const int n_prompt = int(batch.examples[size_t(b)].prompt.size());
         const int n_target = int(batch.examples[size_t(b)].target.size());
-        prompts.push_back(seq_range(b, 0, n_prompt));
-        interfaces.push_back(seq_range(b, n_prompt, n_inter));
-        memory.push_back(seq_range(b, n_prompt, shape_.n_memory));
-        predicting.push_back(seq_range(b, n_prompt + n_inter - 1, n_target));
+        prompts.push_back({ b, 0, n_prompt });
+        interfaces.push_back({ b, n_prompt, n_inter });
+        memory.push_back({ b, n_prompt, shape_.n_memory });
+        predicting.push_back({ b, n_prompt + n_inter - 1, n_target });
         if (n_target > 1) {
-            targets.push_back(seq_range(b, n_prompt + n_inter, n_target - 1));
+            targets.push_back({ b, n_prompt + n_inter, n_target - 1 });
         }
         n_prompt_rows += n_prompt;
         n_target_rows += n_target - 1;

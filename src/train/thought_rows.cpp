@@ -11,12 +11,12 @@ ThoughtRows build_thought_rows(Graph & g, const Backbone & model, const ThoughtM
     for (int b = 0; b < n; b++) {
         const TokenizedExample & example  = batch.examples[size_t(b)];
         const int                n_prompt = int(example.prompt.size());
-        first.push_back(seq_range(b, 0, n_prompt));
-        starts.push_back(seq_range(b, n_prompt, 1));
+        first.push_back({ b, 0, n_prompt });
+        starts.push_back({ b, n_prompt, 1 });
         for (int t = 1; t <= batch.n_steps; t++) {
-            thoughts[size_t(t - 1)].push_back(seq_range(b, n_prompt + t, 1));
+            thoughts[size_t(t - 1)].push_back({ b, n_prompt + t, 1 });
         }
-        predicting.push_back(seq_range(b, n_prompt + batch.n_steps + 1, int(example.target.size())));
+        predicting.push_back({ b, n_prompt + batch.n_steps + 1, int(example.target.size()) });
         n_prompt_rows += n_prompt;
     }
     first.insert(first.end(), starts.begin(), starts.end());

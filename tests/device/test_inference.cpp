@@ -87,7 +87,7 @@ class Bounds {
     std::map<std::string, float> of_states(size_t example, int n_steps, const std::string & prefix) {
         std::map<std::string, float> bounds;
         if (host_) {
-            for (const DumpTensor & state : host_->dump(golden_.prompt_ids(example), n_steps)) {
+            for (const StateTensor & state : host_->dump(golden_.prompt_ids(example), n_steps)) {
                 if (golden_.expected().find(prefix + state.name)) {
                     const double lost = difference(state.data, golden_.tensor(prefix + state.name)).most;
                     REQUIRE(std::isfinite(lost));
@@ -114,7 +114,7 @@ void check_thoughts(const std::string & method, const std::string & sidecar, con
             CAPTURE(p);
             const auto states = session.dump(prompts[example], k);
             CHECK(states.size() == size_t(k + 1));
-            for (const DumpTensor & state : states) {
+            for (const StateTensor & state : states) {
                 CHECK(difference(state.data, expected.read_f32(p + "." + state.name)) < tolerance());
             }
         }
@@ -136,7 +136,7 @@ TEST_CASE("states, greedy answers and layer applications of all golden cases") {
                 CAPTURE(p);
                 auto   bound      = bounds.of_states(example, k, p + ".");
                 size_t n_compared = 0;
-                for (const DumpTensor & state : session.dump(g.prompt_ids(example), k)) {
+                for (const StateTensor & state : session.dump(g.prompt_ids(example), k)) {
                     const std::string expected = p + "." + state.name;
                     if (g.expected().find(expected)) {
                         CAPTURE(state.name);

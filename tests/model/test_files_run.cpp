@@ -30,7 +30,7 @@ Session open(const std::string & base, const std::string & sidecar) {
 }
 
 // Largest difference over the states of all steps, the interface and the first logits.
-Difference largest_difference(const std::vector<DumpTensor> & dump, const GoldenCase & golden, size_t example) {
+Difference largest_difference(const std::vector<StateTensor> & dump, const GoldenCase & golden, size_t example) {
     Difference worst;
     size_t     n_compared = 0;
     for (const auto & tensor : dump) {

@@ -49,7 +49,7 @@ TEST_CASE("thoughts and first logits") {
         CAPTURE(p);
         const auto states = c.session->dump(c.prompt(0), k);
         CHECK(states.size() == size_t(k + 1));
-        for (const DumpTensor & state : states) {
+        for (const StateTensor & state : states) {
             CAPTURE(state.name);
             CHECK(test::difference(state.data, c.expected.read_f32(p + state.name)) < kTolerance);
         }

@@ -88,7 +88,7 @@ TEST_CASE("every state of the trajectory, first logits, greedy answer and layer 
                 CAPTURE(p);
                 const Tokens prompt     = g.prompt_ids(example);
                 size_t       n_compared = 0;
-                for (const DumpTensor & state : session.dump(prompt, k)) {
+                for (const StateTensor & state : session.dump(prompt, k)) {
                     const std::string expected = p + "." + state.name;
                     if (!g.expected().find(expected)) {
                         continue;

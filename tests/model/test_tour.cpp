@@ -111,7 +111,7 @@ class Model {
 
     std::map<std::string, Tensor> states(int n_steps) {
         std::map<std::string, Tensor> found;
-        for (const DumpTensor & t : session->dump(prompt, n_steps)) {
+        for (const StateTensor & t : session->dump(prompt, n_steps)) {
             const int d = int(t.shape.back());
             found.insert({ t.name, Tensor{ int(t.data.size()) / d, d, t.data } });
         }
@@ -189,7 +189,7 @@ Weights Model::boundary_attention(const std::map<std::string, Tensor> & states, 
     SequenceNodes kv;
     Node          ids       = g.input("ids", GGML_TYPE_I32, int64_t(prompt.size()));
     Node          interface = g.input("interface", GGML_TYPE_F32, d, n_inter);
-    const auto    at        = std::vector{ seq_range(0, 0, n) };
+    const auto    at        = std::vector<SeqRange>{ { 0, 0, n } };
     RowInputs     rows(g, "rows", at, true);
     Node          x = concat_rows(g, { embed(g, engine->backbone().embedding, ids), interface });
     Node result     = run_layers(g, engine->backbone(), 0, int(engine->sidecar()->interval_start), x, rows.rows(), kv);
@@ -219,8 +219,8 @@ Weights Model::step_attention(const std::map<std::string, Tensor> & states, int 
     SequenceNodes kv;
     Node          x         = g.input("H_x", GGML_TYPE_F32, hx.d, hx.n_rows);
     Node          m         = g.input("memory", GGML_TYPE_F32, memory.d, memory.n_rows);
-    const auto    prompt_at = std::vector{ seq_range(0, 0, hx.n_rows) };
-    const auto    memory_at = std::vector{ seq_range(0, hx.n_rows, memory.n_rows) };
+    const auto    prompt_at = std::vector<SeqRange>{ { 0, 0, hx.n_rows } };
+    const auto    memory_at = std::vector<SeqRange>{ { 0, hx.n_rows, memory.n_rows } };
     RowInputs     prompt_rows(g, "prompt", prompt_at, true), memory_rows(g, "rows", memory_at, true);
     g.expand(run_layers(g, engine->backbone(), first, last, x, prompt_rows.rows(), kv));
     Node features = run_layers(g, engine->backbone(), first, last, m, memory_rows.rows(), kv);

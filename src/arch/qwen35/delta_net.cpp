@@ -34,7 +34,7 @@ Node unit_heads(Graph & g, Node x, int64_t first, int64_t count, int head_dim) {
 Node valid_rows(Graph & g, const Segment & segment) {
     ggml_context * ctx  = g.ctx();
     Node           rows = ggml_arange(ctx, 0.0f, float(segment.count), 1.0f);
-    Node           left = ggml_add(ctx, ggml_scale_bias(ctx, rows, -1.0f, -0.5f), segment.n_valid);
+    Node           left = ggml_add(ctx, ggml_scale_bias(ctx, rows, -1.0f, -0.5f), segment.valid_count);
     return ggml_reshape_2d(ctx, ggml_step(ctx, left), 1, segment.count);
 }
 
@@ -95,12 +95,12 @@ Node Qwen35DeltaNet::mix(Graph & g, const LayerCall & call, Node normed) const {
     for (const Segment & s : call.rows.segments) {
         const std::vector<Node> before = call.state.read_recurrent(g, call.il, s);
         const Convolved         conv   = causal_conv(g, slice_rows(g, all_qkv, s.first, s.count), conv_,
-                                           before.empty() ? nullptr : before[0], s.n_valid);
+                                           before.empty() ? nullptr : before[0], s.valid_count);
         Node                    qkv    = silu(g, conv.y);
         Node                    unit   = unit_heads(g, qkv, 0, 2 * n_key, arch_config.state_dim);
         Node                    beta   = slice_rows(g, all_beta, s.first, s.count);
         Node                    decay  = slice_rows(g, all_decay, s.first, s.count);
-        if (s.n_valid) {
+        if (s.valid_count) {
             // Padding must not change the state: decay 0 and beta 0.
             Node real = valid_rows(g, s);
             beta      = mul(g, beta, real);
