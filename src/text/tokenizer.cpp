@@ -1,25 +1,16 @@
-#include "text/tokenizer.h"
+#include "text/tokenizer_impl.h"
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "gguf/keys.h"
-#include "text/bpe_merges.h"
 #include "text/byte_alphabet.h"
 #include "text/normalize.h"
-#include "text/pre_tokenizer.h"
-#include "text/sentencepiece.h"
-#include "text/special_tokens.h"
-#include "text/string_table.h"
-#include "text/token_trie.h"
 #include "text/utf8.h"
 #include "text/vocabulary_check.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <limits>
-#include <mutex>
 
 namespace penelope {
 
@@ -30,44 +21,7 @@ std::string pattern_of(const TokenizerData & data) {
     return data.kind == VocabularyKind::byte_bpe ? data.pre : "gemma4";
 }
 
-// Whether merging the bytes of a token gives that token back. Found out when first needed.
-enum class Whole : uint8_t { unasked, yes, no };
-
 } // namespace
-
-struct Tokenizer::Impl {
-    VocabularyKind                        kind;
-    PreTokenizer                          pre_tokenizer;
-    SentencePieces                        pieces; // of all kinds but byte_bpe
-    bool                                  adds_space = false, merges_spaces = false;
-    StringTable                           texts; // as the vocabulary spells them
-    StringTable                           bytes; // as they stand in text; indexed are those a piece of text can be
-    std::vector<TokenType>                types;
-    BpeMerges                             merges;
-    std::array<int32_t, 256>              byte_tokens{};  // -1 for none
-    SpecialTokens                         always_special; // found in any text
-    SpecialTokens                         all_special;    // found when asked for
-    std::vector<int32_t>                  ends;
-    std::optional<int32_t>                bos, eos, padding;
-    bool                                  adds_bos = false;
-    std::string                           pre, chat_template;
-    std::unique_ptr<std::atomic<Whole>[]> whole; // by token
-    mutable std::once_flag                trie_once;
-    mutable std::unique_ptr<TokenTrie>    trie; // null until somebody asks
-
-    explicit Impl(TokenizerData && data);
-
-    void add_tokens(const TokenizerData & data);
-    void add_pieces(const TokenizerData & data);
-    void add_merges(const TokenizerData & data);
-    void check_id(int32_t id) const;
-    void encode_plain(std::string_view text, std::vector<int32_t> & out, std::vector<int32_t> & symbols) const;
-    void encode_escaped(std::string_view text, std::vector<int32_t> & out, std::vector<int32_t> & symbols) const;
-    void merge(std::string_view piece, std::vector<int32_t> & symbols) const;
-
-    // The text in NFC where the model's tokenizer asks for it, then owned by `composed`; else the text itself.
-    std::string_view normalize(std::string_view text, std::string & composed) const;
-};
 
 Tokenizer::Impl::Impl(TokenizerData && data)
     : kind(data.kind), pre_tokenizer(pattern_of(data), data.source), texts(data.tokens.size()),
@@ -147,20 +101,6 @@ void Tokenizer::Impl::add_tokens(const TokenizerData & data) {
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
 }
 
-void Tokenizer::Impl::add_pieces(const TokenizerData & data) {
-    std::vector<bool> usable(types.size());
-    byte_tokens.fill(-1);
-    for (size_t id = 0; id < types.size(); id++) {
-        if (types[id] == TokenType::byte) {
-            byte_tokens[static_cast<uint8_t>(*parse_byte_token(data.tokens[id]))] = int32_t(id);
-        }
-        // Text never becomes a control token, nor a byte by its name.
-        usable[id] =
-            types[id] == TokenType::normal || types[id] == TokenType::user_defined || types[id] == TokenType::unused;
-    }
-    pieces = SentencePieces(data.scores, std::move(usable), byte_tokens, data.unknown);
-}
-
 void Tokenizer::Impl::add_merges(const TokenizerData & data) {
     std::string joined;
     for (size_t i = 0; i < data.merges.size(); i++) {
@@ -209,58 +149,6 @@ std::string_view Tokenizer::Impl::normalize(std::string_view text, std::string &
     return composed;
 }
 
-// The same for vocabularies that are no byte-level BPE.
-void Tokenizer::Impl::encode_escaped(std::string_view text, std::vector<int32_t> & out,
-                                     std::vector<int32_t> & symbols) const {
-    if (text.empty()) {
-        return;
-    }
-    std::string spaced = adds_space ? " " : "";
-    for (const char c : text) {
-        if (!merges_spaces || c != ' ' || spaced.empty() || spaced.back() != ' ') {
-            spaced += c;
-        }
-    }
-    const std::string escaped = escape_spaces(spaced);
-    if (kind == VocabularyKind::spm_bpe) {
-        pieces.encode_bpe(texts, escaped, out);
-        return;
-    }
-    if (kind == VocabularyKind::unigram) {
-        pieces.encode_unigram(texts, escaped, out);
-        return;
-    }
-    PieceScanner     scanner(pre_tokenizer, escaped);
-    std::string_view piece;
-    while (scanner.next(piece)) {
-        if (const int32_t id = texts.find(piece); id >= 0 && piece[0] == '\n' && types[id] == TokenType::normal) {
-            out.push_back(id);
-            continue;
-        }
-        symbols.clear();
-        std::vector<std::string_view> without; // characters that are no token
-        for (size_t pos = 0; pos < piece.size();) {
-            const std::string_view character = piece.substr(pos, next_utf8_unit(piece, pos).size);
-            const int32_t          id        = texts.find(character);
-            symbols.push_back(id >= 0 && !is_special(types[id]) ? id : -1);
-            if (symbols.back() < 0) {
-                without.push_back(character);
-            }
-            pos += character.size();
-        }
-        merges.apply(symbols);
-        size_t next = 0;
-        for (const int32_t symbol : symbols) {
-            if (symbol >= 0) {
-                out.push_back(symbol);
-            } else {
-                pieces.fall_back(without[next++], out);
-            }
-        }
-    }
-}
-
-// text: valid UTF-8 without special tokens. symbols: scratch.
 // Normalized here and not before special tokens are found: those stand in the text as written, and a combining mark
 // after one does not compose with it.
 void Tokenizer::Impl::encode_plain(std::string_view text, std::vector<int32_t> & out,
