@@ -24,7 +24,8 @@ void preview(TrainSettings settings, const Options & options, const Backend & ba
     const std::string        backbone = scratch.file("base.gguf");
     const TemporaryPath      removed_on_signals(backbone);
     if (!settings.shape_path.empty()) {
-        write_random_backbone(read_backbone_shape(settings.shape_path), settings.model.seed, backbone);
+        const NewBackbone made = read_new_backbone(settings.shape_path, settings.data);
+        write_random_backbone(made.shape, settings.model.seed, backbone, made.vocabulary);
         settings.model.base = backbone;
     }
     const std::unique_ptr<Collective> one = single_process();

@@ -13,6 +13,7 @@ int cmd_export(const Options & options, Terminal & terminal);
 int cmd_data(const Options & options, Terminal & terminal);
 int cmd_bench(const Options & options, Terminal & terminal);
 int cmd_eval(const Options & options, Terminal & terminal);
+int cmd_learn(const Options & options, Terminal & terminal);
 int cmd_train(const Options & options, Terminal & terminal);
 int cmd_report(const Options & options, Terminal & terminal);
 
@@ -81,6 +82,16 @@ const std::vector<Command> & command_table() {
           "penelope data split my.jsonl --out data/mine\n"
           "penelope data audit data/listops\n",
           cmd_data },
+        { "learn", "Train, score and judge a model on your own examples, in one command",
+          "FILE|DIR -m BASE [--out RUN] [--time 60m]\nFILE|DIR --from-scratch tiny|small [--out RUN] [--time 60m]",
+          "Checks and splits the data, measures a few updates, prints what it will train, how much memory and how\n"
+          "long it takes, then trains written steps, latent steps and a control, scores them on questions never\n"
+          "trained on, and ends with a verdict: RUN/model.gguf is the better file, RUN/report.html shows it.\n"
+          "Ctrl-C saves and exits with 130; the same command goes on.\n",
+          "penelope learn riddles.jsonl -m base.gguf\n"
+          "penelope learn riddles.jsonl -m base.gguf --out runs/riddles --time 2h\n"
+          "penelope learn data/thread --from-scratch tiny --time 20m\n",
+          cmd_learn },
         { "train", "Train visible or latent reasoning",
           "-m BASE --method cot|penelope|coconut|codi --data DIR --out RUN [--init FILE] [options]\n"
           "--init-random SHAPE.toml --full --method cot --data DIR --out RUN [options]\n"

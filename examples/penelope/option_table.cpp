@@ -86,10 +86,13 @@ std::vector<OptionRow> make_table() {
         { "input", "", argument, "RUN|RESULTS", "", "1", g_arguments, "report",
           "run folders of penelope train, JSON printed by penelope eval --json, or prediction files; each may "
           "be LABEL=PATH", true },
+        { "file", "", argument, "FILE|DIR", "", "1", g_arguments, "learn",
+          "examples: JSON Lines, a JSON array or CSV; plain text (.txt, .md); or a directory with train.jsonl and "
+          "perhaps valid.jsonl and test.jsonl" },
         { "with", "", argument, "B.jsonl", "", "", g_arguments, "eval", "with --compare: the second file", true },
 
         // Model.
-        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train eval export data serve",
+        { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train learn eval export data serve",
           "backbone GGUF, or a bundle of backbone and sidecar" },
         { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval serve",
           "Penelope, Coconut or CODI sidecar trained for this backbone" },
@@ -207,7 +210,7 @@ std::vector<OptionRow> make_table() {
 
         // Output of run.
         { "json", "", flag, "", "", "", g_output,
-          "run chat info convert quantize export data bench eval train report serve",
+          "run chat info convert quantize export data bench eval train learn report serve",
           "print JSON on stdout, errors included" },
         { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
           "write one JSON line per latent step: norms, cosines, alpha, the top tokens of each state" },
@@ -317,6 +320,19 @@ std::vector<OptionRow> make_table() {
 
         { "out", "-o --output", text, "DIR", "", "", g_output, "report", "directory for report.md and its charts" },
         { "out", "-o --output", text, "RUN", "", "", g_output, "train", "run folder to write" },
+        { "out", "-o --output", text, "RUN", "", "", g_output, "learn",
+          "run folder to write (default: runs/ and the name of the data)" },
+        { "time", "", text, "TIME", "60m", "", g_training, "learn",
+          "time for everything, scoring included: 90s, 60m, 2h" },
+        { "from-scratch", "", choice, "SIZE", "", "tiny|small", g_training, "learn",
+          "a new backbone instead of -m; tiny: 3 layers of width 128, small: 6 layers of width 256. Long examples are "
+          "read with a vocabulary learned from the data" },
+        { "protocol", "", choice, "NAME", "", "paper", g_training, "learn",
+          "paper: the paper's objective, curriculum and number of updates" },
+        { "no-control", "", flag, "", "", "", g_training, "learn",
+          "do not train the control without latent steps; the verdict then compares with the most frequent answer" },
+        { "no-latent", "", flag, "", "", "", g_training, "learn", "train written steps only" },
+        { "seed", "-s", integer, "S", "0", "0..", g_training, "learn", "seed of the split and of the training" },
     };
     // clang-format on
     for (const SettingRow & row : setting_table()) {
@@ -333,7 +349,7 @@ std::vector<OptionRow> make_table() {
         { "dump-gradients", "", text, "FILE.safetensors", "", "", g_output, "train",
           "write loss and gradients of the first batch, then exit" },
 
-        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval train report",
+        { "force", "", flag, "", "", "", g_output, "run convert quantize export data eval train learn report",
           "replace existing files" },
 
         // General.

@@ -120,6 +120,8 @@ struct ScratchShape {
     int          n_layer, n_embd, n_head, n_ff, n_vocab;
 };
 
+constexpr double kBytesForWords = 300; // examples longer than this are read in words
+
 constexpr ScratchShape scratch_shapes[] = {
     { "tiny", 3, 128, 4, 320, 512 },
     { "small", 6, 256, 8, 704, 2048 },
@@ -145,13 +147,9 @@ std::vector<std::string> scratch_names() {
     return names;
 }
 
-int scratch_vocabulary(const std::string & name) {
-    return find_scratch(name).n_vocab;
-}
-
 // Embeddings larger than usual stand out from what new layers add to them: lookups are learned in a third of the
 // updates.
-RandomBackbone scratch_shape(const std::string & name, size_t context) {
+RandomBackbone scratch_shape(const std::string & name, double mean_bytes) {
     const ScratchShape & shape = find_scratch(name);
     RandomBackbone       backbone;
     ModelConfig &        c   = backbone.config;
@@ -163,12 +161,17 @@ RandomBackbone scratch_shape(const std::string & name, size_t context) {
     c.n_head_kv              = shape.n_head;
     c.head_dim               = shape.n_embd / shape.n_head;
     c.n_ff                   = shape.n_ff;
-    c.n_ctx_train            = int(std::max<size_t>(256, (context + 127) / 64 * 64));
     c.rope_base              = 10000;
     c.rms_eps                = 1e-5f;
     c.tied                   = false;
     backbone.embedding_scale = 4;
+    backbone.n_learned_vocab = mean_bytes > kBytesForWords ? shape.n_vocab : 0;
     return backbone;
+}
+
+int scratch_context(const LearnDataFacts & data) {
+    const size_t longest = data.n_prompt + data.n_target;
+    return int(std::max<size_t>(256, (longest + 127) / 64 * 64)); // room for memory and readout
 }
 
 } // namespace penelope

@@ -64,10 +64,10 @@ double visible_share(const LearnModelFacts & model, const LearnDataFacts & data)
 // Share of all the time that is kept for scoring at the end.
 constexpr double kScoringShare = 0.12;
 
-// --from-scratch NAME: shape of the new backbone. n_vocab: tokens to learn from the data, context: tokens of the
-// longest example. Throws Error(usage) for an unknown name.
+// --from-scratch NAME: shape of the new backbone, and whether its vocabulary is learned from the data: on short
+// examples bytes do. mean_bytes: of an example. Throws Error(usage) for an unknown name.
 std::vector<std::string> scratch_names();
-RandomBackbone           scratch_shape(const std::string & name, size_t context);
-int                      scratch_vocabulary(const std::string & name);
+RandomBackbone           scratch_shape(const std::string & name, double mean_bytes);
+int                      scratch_context(const LearnDataFacts & data); // tokens
 
 } // namespace penelope

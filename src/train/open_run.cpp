@@ -24,10 +24,10 @@ OpenRun open_on_root(const TrainSettings & settings, const OpenRunOptions & opti
     OpenRun         run;
     folder.check(resume, force);
     if (is_new && !(resume && folder.has(folder.base()))) {
-        const RandomBackbone shape = read_backbone_shape(settings.shape_path);
-        run.hold                   = folder.create(resume, force);
+        const NewBackbone made = read_new_backbone(settings.shape_path, settings.data);
+        run.hold               = folder.create(resume, force);
         run.hold->remove_on_failure(folder.base());
-        write_random_backbone(shape, settings.model.seed, folder.base());
+        write_random_backbone(made.shape, settings.model.seed, folder.base(), made.vocabulary);
     }
     run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
     if (!run.hold) {
@@ -45,10 +45,11 @@ OpenRun open_on_root(const TrainSettings & settings, const OpenRunOptions & opti
 OpenRun join_root(TrainSettings settings, const Backend & backend, Collective & ranks) {
     OpenRun run;
     if (!settings.shape_path.empty()) {
-        run.scratch         = std::make_unique<TemporaryDirectory>();
-        settings.model.base = run.scratch->file("base.gguf");
-        run.scratch_base    = TemporaryPath(settings.model.base);
-        write_random_backbone(read_backbone_shape(settings.shape_path), settings.model.seed, settings.model.base);
+        run.scratch            = std::make_unique<TemporaryDirectory>();
+        settings.model.base    = run.scratch->file("base.gguf");
+        run.scratch_base       = TemporaryPath(settings.model.base);
+        const NewBackbone made = read_new_backbone(settings.shape_path, settings.data);
+        write_random_backbone(made.shape, settings.model.seed, settings.model.base, made.vocabulary);
     }
     run.trainer = std::make_unique<Trainer>(settings, backend, ranks);
     return run;

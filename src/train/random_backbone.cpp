@@ -9,7 +9,10 @@
 #include "gguf/keys.h"
 #include "gguf/writer.h"
 #include "model/backbone.h"
-#include "text/tokenizer_data.h"
+#include "task/example_format.h"
+#include "task/target_text.h"
+#include "text/learn_bpe.h"
+#include "train/training_data.h"
 
 #include <cmath>
 #include <optional>
@@ -134,6 +137,7 @@ RandomBackbone read_backbone_shape(const std::string & path) {
     c.rms_eps             = kRmsEps;
     c.tied                = table.flag("tied", true);
     shape.embedding_scale = table.number("embedding-scale", 1.0, 0.01, 100.0);
+    shape.n_learned_vocab = table.integer("vocab", 0, 0, 1 << 20);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
         table.fail("heads", "a divisor of width with an even quotient (the head size)");
@@ -141,12 +145,37 @@ RandomBackbone read_backbone_shape(const std::string & path) {
     if (c.n_head % c.n_head_kv != 0) {
         table.fail("kv-heads", "a divisor of heads");
     }
+    if (shape.n_learned_vocab != 0 && shape.n_learned_vocab < kFewestTokens) {
+        table.fail("vocab", "0 or at least " + std::to_string(kFewestTokens) + ", for every byte, BOS and EOS");
+    }
     c.head_dim = c.n_embd / c.n_head;
-    c.n_vocab  = int(byte_level_vocabulary().tokens.size());
+    c.n_vocab  = shape.n_learned_vocab != 0 ? shape.n_learned_vocab : kFewestTokens;
     return shape;
 }
 
-void write_random_backbone(const RandomBackbone & shape, uint64_t seed, const std::string & path) {
+TokenizerData backbone_vocabulary(const RandomBackbone & shape, const std::vector<Example> & examples) {
+    if (shape.n_learned_vocab == 0) {
+        return byte_level_vocabulary();
+    }
+    std::vector<std::string> texts;
+    for (const Example & example : examples) {
+        texts.push_back(example.question);
+        texts.push_back(target_text(example, 0, format_of(example.kind).answer_prefix));
+    }
+    return learn_bpe(texts, shape.n_learned_vocab);
+}
+
+NewBackbone read_new_backbone(const std::string & shape_path, const std::string & data) {
+    const RandomBackbone       shape = read_backbone_shape(shape_path);
+    const std::vector<Example> examples =
+        shape.n_learned_vocab == 0 ? std::vector<Example>() : read_examples(get_split(data, "train"));
+    return { shape, backbone_vocabulary(shape, examples) };
+}
+
+void write_random_backbone(const RandomBackbone & given, uint64_t seed, const std::string & path,
+                           const TokenizerData & vocabulary) {
+    RandomBackbone shape                  = given;
+    shape.config.n_vocab                  = int(vocabulary.tokens.size());
     const ModelConfig &           c       = shape.config;
     const std::vector<TensorSpec> tensors = tensors_to_init(c);
     uint64_t                      n       = 0;
@@ -160,7 +189,7 @@ void write_random_backbone(const RandomBackbone & shape, uint64_t seed, const st
     write_metadata(writer, metadata, "model", n);
     writer.set_u32(keys::general_file_type, 0);
     write_model_config(writer, c);
-    write_tokenizer_data(writer, byte_level_vocabulary());
+    write_tokenizer_data(writer, vocabulary);
     writer.begin_data();
     for (const TensorSpec & tensor : tensors) {
         const bool         is_random = tensor.role != TensorRole::vector;

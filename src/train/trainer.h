@@ -33,6 +33,8 @@ struct UpdateReport {
     // Fraction of step targets each latent step predicts, over examples without teacher forcing; negative: none. See
     // train/step_score.h.
     std::vector<double> steps_right;
+    // With --adaptive: gold steps and running accuracy of the examples that have so many.
+    std::vector<std::pair<size_t, double>> depths = {};
 };
 
 struct ValidationReport {

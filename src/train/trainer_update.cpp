@@ -28,15 +28,6 @@ OrderedJson shares_json(const std::vector<double> & shares) {
     return all;
 }
 
-// [gold steps, running accuracy] of every depth.
-OrderedJson depth_lines(const DepthSampler & sampler, const std::vector<DepthRecord> & records) {
-    OrderedJson all = OrderedJson::array();
-    for (size_t i = 0; i < records.size(); i++) {
-        all.push_back({ sampler.depths()[i], records[i].accuracy });
-    }
-    return all;
-}
-
 } // namespace
 
 Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage & stage, double step_loss_weight) const {
@@ -237,7 +228,10 @@ bool Trainer::run_update(int64_t update, const TrainEvents & events) {
         line["steps_right"]      = shares_json(shown.steps_right);
     }
     if (sampler_) {
-        line["depths"] = depth_lines(*sampler_, state_.depths);
+        for (size_t i = 0; i < state_.depths.size(); i++) {
+            shown.depths.emplace_back(sampler_->depths()[i], state_.depths[i].accuracy);
+        }
+        line["depths"] = shown.depths;
     }
     if (batch.has_teacher) {
         line["teacher_loss"] = loss.teacher;

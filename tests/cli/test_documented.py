@@ -24,7 +24,8 @@ ROOT = TESTS.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 SMOLLM2 = os.environ.get("PENELOPE_TEST_SMOLLM2", "")
 SHORT = {"PENELOPE_UPDATES": "2", "PENELOPE_EVAL_EVERY": "0", "PENELOPE_TRAIN": "24", "PENELOPE_VALID": "8", "PENELOPE_TEST": "8",
-         "PENELOPE_LIMIT": "8", "PENELOPE_REPETITIONS": "1", "PENELOPE_PREDICT": "48"}
+         "PENELOPE_LIMIT": "8", "PENELOPE_REPETITIONS": "1", "PENELOPE_PREDICT": "48",
+         "PENELOPE_TIME": "2s"}
 
 PROLOGUE = r"""
 penelope() {

@@ -1,4 +1,4 @@
-"""docs/training.md: its five commands, one after the other, on a file of one's own; and the formats it shows."""
+"""docs/training.md: the five commands of its parts, one after the other, on a file of one's own; and the formats it shows."""
 
 import json
 import re
@@ -33,7 +33,7 @@ class Guide(unittest.TestCase):
         shape = json.loads(block("json"))
         rows = [{**shape, "question": f"Tom has {i} apples and buys {j}.", "steps": [f"{i} + {j} = {i + j}"], "answer": i + j} for i in range(6) for j in range(6)]
         (self.work / "riddles.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        commands = block("sh").strip().splitlines()
+        commands = block("sh", 1).strip().splitlines()
         self.assertEqual(len(commands), 5)
         few = {"PENELOPE_UPDATES": "2", "PENELOPE_EVAL_EVERY": "0", "PENELOPE_PREDICT": "8"}
         said = [self.ok(*command.split()[1:], stdin="Tom has 1 apples and buys 2.\n" if " chat " in command else "", env=few).stdout for command in commands]
