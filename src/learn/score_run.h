@@ -26,7 +26,7 @@ struct ScoredRun {
     Verdict                   verdict;
     std::string               note; // about the scores, may be empty
     std::vector<SampleAnswer> samples;
-    // Exact match of the chosen rows by number of gold steps: steps, n, base, visible, latent, control; NaN: not scored.
+    // Exact match by number of gold steps; NaN: not scored.
     struct ByDepth {
         size_t n_steps = 0, n = 0;
         double visible = NAN, latent = NAN, control = NAN;

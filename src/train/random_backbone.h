@@ -19,7 +19,8 @@ struct RandomBackbone {
 };
 
 // Keys: name, layers, width, heads, kv-heads (default: heads), ffn, context, rope-base (default 10000), tied (default
-// true), embedding-scale (default 1), vocab (default: bytes, no merges). Throws Error(format) naming the key that is missing, unknown or out of range.
+// true), embedding-scale (default 1), vocab (default: bytes, no merges). Throws Error(format) naming the key that is
+// missing, unknown or out of range.
 RandomBackbone read_backbone_shape(const std::string & path);
 
 // Normal weights with standard deviation 1/sqrt(n_in), divided by sqrt(2 n_layer) where they write to the residual
