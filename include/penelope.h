@@ -82,9 +82,18 @@ PENELOPE_API const char * penelope_ggml_version(void);
 
 typedef struct penelope_model penelope_model;
 
+/* A GGUF file that is in memory already. It is used in place, as a mapped file is: it must stay unchanged until the
+ * model and all its sessions are freed. Its address must be a multiple of 8, as that of malloc() is. data NULL: none.
+ */
+typedef struct penelope_buffer {
+    const void * data;
+    size_t       size; /* bytes */
+} penelope_buffer;
+
 typedef struct penelope_lora {
-    const char * path;
-    float        scale;
+    const char *    path;
+    float           scale;
+    penelope_buffer buffer; /* instead of the file at path; path is then a name for messages, or NULL */
 } penelope_lora;
 
 typedef struct penelope_model_params {
@@ -93,6 +102,9 @@ typedef struct penelope_model_params {
     const penelope_lora * loras;        /* n_loras adapters, each with its scale */
     size_t                n_loras;
     const char *          device; /* "auto" or a name such as "CPU", "CUDA0" */
+    /* Instead of the files at base_path and sidecar_path; the paths are then names for messages, or NULL. */
+    penelope_buffer base;
+    penelope_buffer sidecar;
 } penelope_model_params;
 
 PENELOPE_API penelope_model_params penelope_model_default_params(void);
@@ -154,6 +166,51 @@ PENELOPE_API void penelope_session_cancel(penelope_session * session);
  * call this first. From any thread and from a signal handler. */
 PENELOPE_API void penelope_session_reset_cancel(penelope_session * session);
 
+/* ---- latent steps ---- */
+
+typedef struct penelope_token_score {
+    const char * text;
+    int32_t      token;
+    float        logit;
+} penelope_token_score;
+
+/* One group of latent rows at one step. */
+typedef struct penelope_trace_rows {
+    size_t                       n_rows;
+    const float *                norms;   /* [n_rows]; NULL for features */
+    const float *                cosines; /* [n_rows] to the step before; NULL at step 0 and for features */
+    size_t                       n_top;   /* best tokens per row */
+    const penelope_token_score * top;     /* [n_rows][n_top] through final norm and head, best first */
+    size_t                       n_embd;
+    const float *                states; /* [n_rows][n_embd] */
+} penelope_trace_rows;
+
+/* How the memory rows of a step attended to the prompt. */
+typedef struct penelope_attention {
+    size_t          n_layers; /* of the interval that have attention; 0 at step 0 and unless it was asked for */
+    const int32_t * layers;   /* [n_layers] their numbers in the backbone */
+    size_t          n_heads;
+    size_t          n_rows;      /* memory rows */
+    size_t          n_positions; /* tokens of the prompt */
+    /* [n_layers][n_heads][n_rows][n_positions], 0 to 1; what a row lacks to 1 went to the memory itself */
+    const float * weights;
+} penelope_attention;
+
+typedef struct penelope_trace_step {
+    int32_t             step;     /* 0: the state at the boundary, then 1..K */
+    float               alpha;    /* step size of the memory update; 0 at step 0 */
+    penelope_trace_rows memory;   /* M_t */
+    penelope_trace_rows readout;  /* R_t */
+    penelope_trace_rows features; /* H_t, what the step computed from the memory; no rows at step 0 */
+    penelope_attention  attention;
+    int32_t             layer_applications; /* sequential, up to and including this step */
+} penelope_trace_step;
+
+/* Called after each latent step on the thread that made the call; everything it is shown is valid during the callback.
+ * Return false to end the steps here. It must not call a function of the same session other than
+ * penelope_session_cancel(). */
+typedef bool (*penelope_trace_callback)(const penelope_trace_step * step, void * user_data);
+
 /* ---- generation ---- */
 
 typedef struct penelope_generate_params {
@@ -166,6 +223,11 @@ typedef struct penelope_generate_params {
     float        top_p;       /* 1: off */
     float        min_p;       /* 0: off */
     uint64_t     seed;
+    /* NULL, or shown the state at the boundary and after each latent step, with the user_data of penelope_generate();
+     * when it returns false, the answer is written from that step. Needs a latent method. penelope_trace() has its own.
+     */
+    penelope_trace_callback on_step;
+    bool                    attention; /* show it the attention too; costs another pass of the interval a step */
 } penelope_generate_params;
 
 PENELOPE_API penelope_generate_params penelope_generate_default_params(void);
@@ -202,34 +264,8 @@ PENELOPE_API penelope_status penelope_generate(penelope_session * session, const
                                                penelope_token_callback on_token, void * user_data,
                                                penelope_answer * answer);
 
-/* ---- latent trace ---- */
-
-typedef struct penelope_token_score {
-    const char * text;
-    int32_t      token;
-    float        logit;
-} penelope_token_score;
-
-/* One group of latent rows at one step. */
-typedef struct penelope_trace_rows {
-    size_t                       n_rows;
-    const float *                norms;   /* [n_rows] */
-    const float *                cosines; /* [n_rows] to the step before; NULL at step 0 */
-    size_t                       n_top;   /* best tokens per row */
-    const penelope_token_score * top;     /* [n_rows][n_top] through final norm and head, best first */
-} penelope_trace_rows;
-
-typedef struct penelope_trace_step {
-    int32_t             step;  /* 0: the state at the boundary, then 1..K */
-    float               alpha; /* step size of the memory update; 0 at step 0 */
-    penelope_trace_rows memory;
-    penelope_trace_rows readout;
-} penelope_trace_step;
-
-/* Called once per step; everything it is shown is valid during the call. Return false to see no more. */
-typedef bool (*penelope_trace_callback)(const penelope_trace_step * step, void * user_data);
-
-/* The latent trajectory of one prompt. Uses n_steps and raw of params; NULL: the defaults. Needs a Penelope sidecar. */
+/* The latent steps of one prompt, without an answer. Uses n_steps, raw and attention of params; NULL: the defaults.
+ * Needs a Penelope sidecar. */
 PENELOPE_API penelope_status penelope_trace(penelope_session * session, const char * prompt,
                                             const penelope_generate_params * params, penelope_trace_callback on_step,
                                             void * user_data);

@@ -126,15 +126,29 @@ penelope_finish finish_of(penelope::FinishReason reason) {
     return PENELOPE_FINISH_CANCELLED;
 }
 
+penelope::ByteView bytes_of(const penelope_buffer & buffer, const char * what) {
+    if (buffer.data != nullptr && buffer.size == 0) {
+        throw penelope::Error(penelope::ErrorKind::usage,
+                              std::string(what) + ".size: 0 given, expected the file's size");
+    }
+    return { static_cast<const uint8_t *>(buffer.data), buffer.size };
+}
+
+const float * data_or_null(const std::vector<float> & values) {
+    return values.empty() ? nullptr : values.data();
+}
+
 // The rows of a trace step in the form of the API. `scores` owns what `top` of the result points to.
 penelope_trace_rows trace_rows(const std::vector<float> & norms, const std::vector<float> & cosines,
                                const std::vector<std::vector<penelope::TokenScore>> & top,
-                               std::vector<penelope_token_score> &                    scores) {
+                               const std::vector<float> & states, std::vector<penelope_token_score> & scores) {
     penelope_trace_rows rows{};
-    rows.n_rows  = norms.size();
-    rows.norms   = norms.data();
-    rows.cosines = cosines.empty() ? nullptr : cosines.data();
+    rows.n_rows  = top.size();
+    rows.norms   = data_or_null(norms);
+    rows.cosines = data_or_null(cosines);
     rows.n_top   = top.empty() ? 0 : top[0].size();
+    rows.n_embd  = top.empty() ? 0 : states.size() / top.size();
+    rows.states  = data_or_null(states);
     for (const std::vector<penelope::TokenScore> & row : top) {
         for (const penelope::TokenScore & score : row) {
             scores.push_back({ score.text.c_str(), score.token, score.logit });
@@ -142,6 +156,31 @@ penelope_trace_rows trace_rows(const std::vector<float> & norms, const std::vect
     }
     rows.top = scores.data();
     return rows;
+}
+
+// Shows a step to a callback of the API.
+bool show_step(const penelope::TraceStep & made, penelope_trace_callback on_step, void * user_data) {
+    std::vector<penelope_token_score> memory_scores, readout_scores, features_scores;
+    std::vector<int32_t>              layers;
+    std::vector<float>                weights;
+    penelope_trace_step               step{};
+    step.step    = made.t;
+    step.alpha   = made.alpha;
+    step.memory  = trace_rows(made.memory_norms, made.memory_cosines, made.memory_top, made.memory, memory_scores);
+    step.readout = trace_rows(made.readout_norms, made.readout_cosines, made.readout_top, made.readout, readout_scores);
+    step.features           = trace_rows({}, {}, made.features_top, made.features, features_scores);
+    step.layer_applications = made.layer_applications;
+    for (const penelope::LayerAttention & layer : made.attention) {
+        layers.push_back(layer.layer);
+        weights.insert(weights.end(), layer.weights.begin(), layer.weights.end());
+        step.attention.n_heads     = size_t(layer.n_heads);
+        step.attention.n_rows      = size_t(layer.n_rows);
+        step.attention.n_positions = size_t(layer.n_positions);
+    }
+    step.attention.n_layers = layers.size();
+    step.attention.layers   = layers.empty() ? nullptr : layers.data();
+    step.attention.weights  = data_or_null(weights);
+    return on_step(&step, user_data);
 }
 
 } // namespace
@@ -199,16 +238,20 @@ penelope_status penelope_model_load(const penelope_model_params * params, penelo
     }
     return guarded([&] {
         require(params != nullptr, "params");
-        require(params->base_path != nullptr, "params.base_path");
+        require(params->base_path != nullptr || params->base.data != nullptr, "params.base_path");
         require(params->loras != nullptr || params->n_loras == 0, "params.loras");
         require(model != nullptr, "model");
         penelope::LoadOptions load;
-        load.base    = params->base_path;
-        load.sidecar = text_or(params->sidecar_path, "");
-        load.device  = text_or(params->device, "auto");
+        load.base_bytes    = bytes_of(params->base, "params.base");
+        load.sidecar_bytes = bytes_of(params->sidecar, "params.sidecar");
+        load.base          = text_or(params->base_path, "base in memory");
+        load.sidecar       = text_or(params->sidecar_path, load.sidecar_bytes.data ? "sidecar in memory" : "");
+        load.device        = text_or(params->device, "auto");
         for (size_t i = 0; i < params->n_loras; ++i) {
-            require(params->loras[i].path != nullptr, "params.loras[].path");
-            load.loras.push_back({ params->loras[i].path, params->loras[i].scale });
+            const penelope_lora & lora = params->loras[i];
+            require(lora.path != nullptr || lora.buffer.data != nullptr, "params.loras[].path");
+            load.loras.push_back(
+                { text_or(lora.path, "LoRA in memory"), lora.scale, bytes_of(lora.buffer, "params.loras[].buffer") });
         }
         auto loaded    = std::make_unique<penelope_model>();
         loaded->engine = penelope::Engine::load(load);
@@ -332,6 +375,7 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
         options.sampling.top_p       = given.top_p;
         options.sampling.min_p       = given.min_p;
         options.sampling.seed        = given.seed;
+        options.attention            = given.attention;
         penelope::check_sampling(options.sampling);
 
         penelope::TokenCallback callback;
@@ -340,7 +384,11 @@ penelope_status penelope_generate(penelope_session * session, const char * promp
                 return on_token(std::string(text).c_str(), text.size(), token, user_data);
             };
         }
-        session->answer = session->session->generate(tokens_of(*session, prompt, given), options, callback);
+        penelope::StepCallback look;
+        if (given.on_step != nullptr) {
+            look = [&](const penelope::TraceStep & step) { return show_step(step, given.on_step, user_data); };
+        }
+        session->answer = session->session->generate(tokens_of(*session, prompt, given), options, callback, look);
         if (answer == nullptr) {
             return;
         }
@@ -366,18 +414,8 @@ penelope_status penelope_trace(penelope_session * session, const char * prompt, 
         require(prompt != nullptr, "prompt");
         require(on_step != nullptr, "on_step");
         const penelope_generate_params given = params != nullptr ? *params : penelope_generate_default_params();
-        for (const penelope::TraceStep & made :
-             session->session->trace(tokens_of(*session, prompt, given), checked_steps(given))) {
-            std::vector<penelope_token_score> memory_scores, readout_scores;
-            penelope_trace_step               step{};
-            step.step    = made.t;
-            step.alpha   = made.alpha;
-            step.memory  = trace_rows(made.memory_norms, made.memory_cosines, made.memory_top, memory_scores);
-            step.readout = trace_rows(made.readout_norms, made.readout_cosines, made.readout_top, readout_scores);
-            if (!on_step(&step, user_data)) {
-                return;
-            }
-        }
+        session->session->trace(tokens_of(*session, prompt, given), checked_steps(given), given.attention,
+                                [&](const penelope::TraceStep & step) { return show_step(step, on_step, user_data); });
     });
 }
 

@@ -4,7 +4,6 @@
 #include "worker.h"
 
 #include "infer/session.h"
-#include "infer/trace.h"
 #include "text/tokenizer.h"
 
 #include <nanobind/ndarray.h>
@@ -179,7 +178,7 @@ class PySession {
         std::vector<TraceStep>   steps;
         run([&] {
             states = session_->dump(prompt, n_steps);
-            steps  = trace_states(session_->context(), session_->engine().tokenizer(), states);
+            steps  = session_->trace(prompt, n_steps);
         });
         nb::dict arrays;
         for (StateTensor & state : states) {

@@ -60,27 +60,35 @@ MappedFile MappedFile::open(const std::string & path) {
     return MappedFile(path, static_cast<const uint8_t *>(address), size);
 }
 
+MappedFile MappedFile::borrow(const std::string & name, const ByteView & bytes) {
+    MappedFile file(name, bytes.data, bytes.size);
+    file.is_owned_ = false;
+    return file;
+}
+
 MappedFile::MappedFile(std::string path, const uint8_t * data, size_t size)
     : path_(std::move(path)), data_(data), size_(size) {}
 
 MappedFile::MappedFile(MappedFile && other) noexcept
-    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : path_(std::move(other.path_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
+      is_owned_(other.is_owned_) {}
 
 MappedFile & MappedFile::operator=(MappedFile && other) noexcept {
     std::swap(path_, other.path_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(is_owned_, other.is_owned_);
     return *this;
 }
 
 MappedFile::~MappedFile() {
-    if (data_ != nullptr) {
+    if (data_ != nullptr && is_owned_) {
         ::munmap(const_cast<uint8_t *>(data_), size_);
     }
 }
 
 void MappedFile::will_need(size_t offset, size_t size) const {
-    if (offset >= size_) {
+    if (offset >= size_ || !is_owned_) {
         return;
     }
     const size_t page  = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -90,7 +98,7 @@ void MappedFile::will_need(size_t offset, size_t size) const {
 }
 
 void MappedFile::drop(size_t offset, size_t size) const {
-    if (offset >= size_) {
+    if (offset >= size_ || !is_owned_) { // dropped pages of memory without a file behind it come back as zeros
         return;
     }
     const size_t page  = static_cast<size_t>(::sysconf(_SC_PAGESIZE));

@@ -109,9 +109,14 @@ void check_tensors(const std::vector<GgufPart> & parts, const SplitKeys & keys) 
 
 } // namespace
 
-GgufPart open_part(const std::string & path) {
+GgufPart open_part(const std::string & path, const ByteView & bytes) {
     log_route_ggml();
-    GgufPart           part{ MappedFile::open(path), nullptr, {} };
+    constexpr uintptr_t alignment = 8; // the smallest that a tensor in a file has
+    if (reinterpret_cast<uintptr_t>(bytes.data) % alignment != 0) {
+        fail(path, "its address in memory is not a multiple of 8", "copy the file into memory of malloc",
+             ErrorKind::usage);
+    }
+    GgufPart           part{ bytes.data ? MappedFile::borrow(path, bytes) : MappedFile::open(path), nullptr, {} };
     const MappedFile & file       = part.file;
     const size_t       data_begin = check_gguf_header(path, file.data(), file.size());
     try {
@@ -144,10 +149,14 @@ GgufPart open_part(const std::string & path) {
     return part;
 }
 
-std::vector<GgufPart> open_parts(const std::string & path) {
+std::vector<GgufPart> open_parts(const std::string & path, const ByteView & bytes) {
     std::vector<GgufPart> parts;
-    parts.push_back(open_part(path));
+    parts.push_back(open_part(path, bytes));
     const SplitKeys keys = split_keys(parts.front());
+    if (bytes.data && keys.count > 1) {
+        fail(path, "is " + numbered(keys.number, keys.count) + " of a model, and in memory",
+             "give the path of the first part, or a model in one file");
+    }
     if (keys.count == 1) {
         return parts;
     }

@@ -17,11 +17,11 @@ struct GgufPart {
     std::vector<GgufTensor> tensors;
 };
 
-// One file. Throws Error if it is not a whole GGUF file.
-GgufPart open_part(const std::string & path);
+// One file; bytes: see GgufReader::open(). Throws Error if it is not a whole GGUF file.
+GgufPart open_part(const std::string & path, const ByteView & bytes = {});
 
 // The file, or all parts of the model if it is the first of several. Throws Error that names the part that is missing,
 // belongs elsewhere or occurs twice, and the file to give if this is not the first part.
-std::vector<GgufPart> open_parts(const std::string & path);
+std::vector<GgufPart> open_parts(const std::string & path, const ByteView & bytes = {});
 
 } // namespace penelope

@@ -200,8 +200,8 @@ GgufReader::Impl::Impl(std::vector<GgufPart> opened) : gguf(std::move(opened.fro
     }
 }
 
-GgufReader GgufReader::open(const std::string & path) {
-    return GgufReader(std::make_unique<Impl>(open_parts(path)));
+GgufReader GgufReader::open(const std::string & path, const ByteView & bytes) {
+    return GgufReader(std::make_unique<Impl>(open_parts(path, bytes)));
 }
 
 GgufReader GgufReader::open_one_file(const std::string & path) {

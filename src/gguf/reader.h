@@ -6,6 +6,7 @@
 // open() and may be read from several threads; spans and pointers stay valid as long as it lives.
 #pragma once
 
+#include "base/mapped_file.h"
 #include "ggml.h"
 #include "gguf.h"
 
@@ -34,8 +35,10 @@ struct GgufTensor {
 
 class GgufReader {
   public:
-    // All parts of a split model, given the first.
-    static GgufReader open(const std::string & path);
+    // All parts of a split model, given the first. bytes: the file is in memory already and used in place; `path` is
+    // then only its name in messages. They stay unchanged as long as the reader lives. Throws Error(usage) unless their
+    // address is a multiple of 8.
+    static GgufReader open(const std::string & path, const ByteView & bytes = {});
     // This file alone, whatever it says about other parts.
     static GgufReader open_one_file(const std::string & path);
 

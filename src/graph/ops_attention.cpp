@@ -150,7 +150,7 @@ Node batched_attention(Graph & g, Node q, Node k, Node v, Node mask, const Atten
 
 Node attention(Graph & g, Node q, Node k, Node v, Node mask, const AttentionShape & shape) {
     if (g.tape()) {
-        return explicit_attention(g, q, k, v, mask, shape);
+        return explicit_attention(g, q, k, as_float(g, v), mask, shape);
     }
     // No device has flash attention for every head size and KV type.
     Node fused = fused_attention(g, q, k, v, mask, shape);

@@ -47,9 +47,10 @@ Engine::~Engine() = default;
 
 std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
     const Stopwatch watch;
-    const auto      base   = std::make_shared<const GgufReader>(GgufReader::open(options.base));
+    const auto      base   = std::make_shared<const GgufReader>(GgufReader::open(options.base, options.base_bytes));
     const bool      bundle = is_bundle(*base);
-    if (bundle && !options.sidecar.empty()) {
+    const bool      beside = !options.sidecar.empty() || options.sidecar_bytes.data != nullptr; // a file of its own
+    if (bundle && beside) {
         throw Error(ErrorKind::usage, "--sidecar: " + options.base + " is a bundle and brings its own",
                     "leave --sidecar away");
     }
@@ -61,10 +62,10 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         throw Error(ErrorKind::usage, options.base + ": is a LoRA, not a backbone",
                     "give the backbone with -m and this file with --lora");
     }
-    const auto sidecar = bundle ? base
-                         : options.sidecar.empty()
-                             ? nullptr
-                             : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar));
+    const auto sidecar =
+        bundle    ? base
+        : !beside ? nullptr
+                  : std::make_shared<const GgufReader>(GgufReader::open(options.sidecar, options.sidecar_bytes));
 
     const LayerSplit split = options.split.empty() ? LayerSplit::none(find_device(options.device))
                                                    : split_layers(options.split, list_devices(), layer_sizes(*base));
@@ -74,7 +75,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         impl->name = std::filesystem::path(options.base).stem().string();
     }
     impl->type_name = most_common_type(*base);
-    impl->files     = { options.base };
+    impl->files     = { { options.base, options.base_bytes } };
 
     HostLora lora;
     if (sidecar) {
@@ -85,7 +86,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         add_lora(lora, *sidecar, 1.0f, true);
     }
     for (const LoraFile & file : options.loras) {
-        const GgufReader adapter = GgufReader::open(file.path);
+        const GgufReader adapter = GgufReader::open(file.path, file.bytes);
         add_lora(lora, adapter, file.scale, false);
         merge_prompt_format(impl->prompt_format, find_prompt_format(adapter), file.path);
     }
@@ -176,8 +177,8 @@ std::string Engine::name() const {
 }
 
 void Engine::throw_not_finite() const {
-    for (const std::string & path : impl_->files) {
-        const GgufReader file = GgufReader::open(path);
+    for (const auto & [path, bytes] : impl_->files) {
+        const GgufReader file = GgufReader::open(path, bytes);
         for (const GgufTensor & tensor : file.tensors()) {
             if (!all_finite(tensor)) {
                 throw Error(ErrorKind::format,

@@ -2,6 +2,7 @@
 // Const after load() and shared by any number of sessions on any number of threads.
 #pragma once
 
+#include "base/mapped_file.h"
 #include "model/layer_split.h"
 
 #include <memory>
@@ -20,11 +21,14 @@ struct PromptFormat;
 struct LoraFile {
     std::string path;
     float       scale = 1.0f;
+    ByteView    bytes; // see LoadOptions::base_bytes
 };
 
 struct LoadOptions {
-    std::string           base;    // backbone GGUF or a bundle
-    std::string           sidecar; // empty: none
+    std::string base;    // backbone GGUF or a bundle
+    std::string sidecar; // empty: none
+    // The files in memory, used in place for as long as the engine lives; the paths above are then names for messages.
+    ByteView              base_bytes, sidecar_bytes;
     std::vector<LoraFile> loras;
     std::string           device = "auto";
     std::string           split; // spreads the layers over several devices, see model/layer_split.h; empty: one device

@@ -23,7 +23,7 @@ struct Engine::Impl {
     std::map<std::string, std::unique_ptr<Method>> methods;
     std::string                                    default_method = "plain";
     std::string                                    name, type_name;
-    std::vector<std::string>                       files; // that the weights come from
+    std::vector<std::pair<std::string, ByteView>>  files; // that the weights come from
     double                                         load_ms = 0;
 
     const LayerSplit & split() const { return stores.split(); }

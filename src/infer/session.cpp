@@ -151,7 +151,7 @@ struct Session::Impl {
     Answer              initial_answer(const Method & method, int n_steps, const Tokens & prompt) const;
     HaltingPolicy       plan(const Method & method, const GenerateOptions & wanted) const;
     LatentResult        prefill(const Method & method, const std::vector<Prompt> & prompts, const HaltingPolicy & plan,
-                                const StepCallback & on_step);
+                                const StepCallback & on_step, bool attention = false);
     std::vector<Answer> decode_answers(const Prefill & prefilled, std::vector<Answer> initial,
                                        const GenerateOptions & options, const TokenCallback & on_token = {},
                                        const ReasoningCallback & on_reasoning = {});
@@ -221,7 +221,7 @@ HaltingPolicy Session::Impl::plan(const Method & method, const GenerateOptions &
 
 // One graph when K is fixed and no callback observes the steps, otherwise step by step.
 LatentResult Session::Impl::prefill(const Method & method, const std::vector<Prompt> & prompts,
-                                    const HaltingPolicy & how, const StepCallback & on_step) {
+                                    const HaltingPolicy & how, const StepCallback & on_step, bool attention) {
     if (!on_step && how.cosine > 1.0f) {
         LatentResult latent;
         latent.prefilled = method.prefill(context, prompts, how.max_steps);
@@ -240,10 +240,7 @@ LatentResult Session::Impl::prefill(const Method & method, const std::vector<Pro
     LookCallback             look;
     if (on_step) {
         look = [&](int stream) {
-            std::vector<StateTensor> now  = steps->read_state(stream);
-            const TraceStep          step = trace_step(context, engine->tokenizer(), steps->step(stream), now, before);
-            before                        = std::move(now);
-            return on_step(step);
+            return on_step(trace_step(context, engine->tokenizer(), *steps, stream, before, attention));
         };
     }
     return run_latent_steps(*steps, prompts, how, look);
@@ -267,7 +264,7 @@ Answer Session::generate(const std::vector<int32_t> & prompt, const GenerateOpti
     ClearCacheOnFailure rows(impl_->context);
     try {
         const int n_applied = prefill_stable_prefix(impl_->context, whole, options.n_stable_prefix);
-        latent              = impl_->prefill(method, { whole }, plan, on_step);
+        latent              = impl_->prefill(method, { whole }, plan, on_step, options.attention);
         latent.prefilled.layer_applications += n_applied;
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
@@ -373,10 +370,34 @@ std::vector<StateTensor> Session::dump(const std::vector<int32_t> & prompt, int 
     return states;
 }
 
-std::vector<TraceStep> Session::trace(const std::vector<int32_t> & prompt, int n_steps) {
-    const CancelRequest::Call      call(impl_->cancel);
-    const std::vector<StateTensor> states = dump(prompt, n_steps);
-    return trace_states(impl_->context, impl_->engine->tokenizer(), states);
+std::vector<TraceStep> Session::trace(const std::vector<int32_t> & prompt, int n_steps, bool attention,
+                                      const StepCallback & on_step) {
+    const CancelRequest::Call call(impl_->cancel);
+    const Method &            method = impl_->engine->method("");
+    n_steps                          = n_steps < 0 ? method.default_steps() : n_steps;
+    check_request(method, impl_->context, { prompt }, n_steps);
+    LatentSteps * steps = method.steps(impl_->context);
+    impl_->cached.clear();
+    std::vector<StateTensor> before;
+    std::vector<TraceStep>   trace;
+    ClearCacheOnFailure      rows(impl_->context);
+    const auto               take = [&] {
+        trace.push_back(trace_step(impl_->context, impl_->engine->tokenizer(), *steps, 0, before, attention));
+        return !on_step || on_step(trace.back());
+    };
+    if (steps) {
+        steps->start({ { prompt, 0, 0 } });
+    }
+    if (!steps || steps->read_state(0).front().name != "M") {
+        throw Error(ErrorKind::usage, "--trace: the method has no memory states", "give a Penelope sidecar");
+    }
+    bool goes_on = take();
+    while (goes_on && steps->step(0) < n_steps) {
+        steps->advance({ 0 });
+        goes_on = take();
+    }
+    rows.done();
+    return trace;
 }
 
 } // namespace penelope

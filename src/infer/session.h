@@ -4,6 +4,7 @@
 
 #include "infer/engine.h"
 #include "infer/sampler.h"
+#include "method/layer_attention.h"
 #include "method/state_tensor.h"
 #include "text/reasoning.h"
 
@@ -48,6 +49,8 @@ struct GenerateOptions {
     // knows. Recurrent layers keep their state there.
     int n_stable_prefix = 0;
     int n_logprobs      = -1; // keep the probability of each token and of so many best ones; -1: none
+    // Give the callback of latent steps their attention too, which costs another pass of the interval a step.
+    bool attention = false;
 };
 
 struct Timings {
@@ -102,6 +105,10 @@ struct TraceStep {
     float                                alpha = 0;
     std::vector<std::vector<TokenScore>> memory_top, readout_top; // five best per row, through final norm and head
     std::vector<std::vector<TokenScore>> features_top; // likewise of H_t, what the step computed; empty at t = 0
+    // M_t, R_t and H_t, row after row of n_embd numbers each; empty where the method has none.
+    std::vector<float>          memory, readout, features;
+    std::vector<LayerAttention> attention;              // only where it was asked for; empty at t = 0
+    int                         layer_applications = 0; // sequential, up to and including this step
 };
 
 // Called after each latent step, t = 0 being the boundary. False: it has thought enough, and answers.
@@ -135,8 +142,9 @@ class Session {
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 
     // The latent trajectory of one prompt, for people who want to look inside. trace() needs Penelope, dump() any
-    // latent method.
-    std::vector<TraceStep>   trace(const std::vector<int32_t> & prompt, int n_steps);
+    // latent method. on_step is called after each step; false: no more.
+    std::vector<TraceStep>   trace(const std::vector<int32_t> & prompt, int n_steps, bool attention = false,
+                                   const StepCallback & on_step = {});
     std::vector<StateTensor> dump(const std::vector<int32_t> & prompt, int n_steps);
 
     // Forgets the cached timeline.

@@ -1,6 +1,5 @@
 #include "infer/trace.h"
 
-#include "base/error.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -73,51 +72,34 @@ void describe(const StateTensor & state, const StateTensor * before, std::vector
 
 } // namespace
 
-std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
-                                    const std::vector<StateTensor> & states) {
-    if (!find_state(states, "M_0")) {
-        throw Error(ErrorKind::usage, "--trace: the method has no memory states", "give a Penelope sidecar");
-    }
-    std::vector<TraceStep> steps;
-    for (int t = 0;; t++) {
-        const std::string   n       = std::to_string(t);
-        const StateTensor * memory  = find_state(states, "M_" + n);
-        const StateTensor * readout = find_state(states, "R_" + n);
-        if (!memory || !readout) {
-            return steps;
-        }
-        const std::string b = std::to_string(t - 1);
-        TraceStep         step;
-        step.t = t;
-        describe(*memory, find_state(states, "M_" + b), step.memory_norms, step.memory_cosines);
-        describe(*readout, find_state(states, "R_" + b), step.readout_norms, step.readout_cosines);
-        if (const StateTensor * alpha = find_state(states, "alpha_" + n)) {
-            step.alpha = alpha->data[0];
-        }
-        step.memory_top  = best_tokens(context, tokenizer, *memory);
-        step.readout_top = best_tokens(context, tokenizer, *readout);
-        if (const StateTensor * features = find_state(states, "H_" + n)) {
-            step.features_top = best_tokens(context, tokenizer, *features);
-        }
-        steps.push_back(std::move(step));
-    }
-}
+TraceStep trace_step(Context & context, const Tokenizer & tokenizer, LatentSteps & steps, int stream,
+                     std::vector<StateTensor> & before, bool attention) {
+    std::vector<StateTensor> now = steps.read_state(stream);
 
-TraceStep trace_step(Context & context, const Tokenizer & tokenizer, int t, const std::vector<StateTensor> & now,
-                     const std::vector<StateTensor> & before) {
     TraceStep step;
-    step.t = t;
+    step.t                  = steps.step(stream);
+    step.layer_applications = steps.layer_applications(stream);
     if (const StateTensor * memory = find_state(now, "M")) {
         describe(*memory, find_state(before, "M"), step.memory_norms, step.memory_cosines);
         step.memory_top = best_tokens(context, tokenizer, *memory);
+        step.memory     = memory->data;
     }
     if (const StateTensor * readout = find_state(now, "R")) {
         describe(*readout, find_state(before, "R"), step.readout_norms, step.readout_cosines);
         step.readout_top = best_tokens(context, tokenizer, *readout);
+        step.readout     = readout->data;
     }
     if (const StateTensor * features = find_state(now, "H")) {
         step.features_top = best_tokens(context, tokenizer, *features);
+        step.features     = features->data;
     }
+    if (const StateTensor * alpha = find_state(now, "alpha")) {
+        step.alpha = alpha->data[0];
+    }
+    if (attention) {
+        step.attention = steps.attention(stream, before);
+    }
+    before = std::move(now);
     return step;
 }
 

@@ -2,19 +2,15 @@
 #pragma once
 
 #include "infer/session.h"
-#include "method/method.h"
+#include "method/latent_steps.h"
 
 namespace penelope {
 
 class Tokenizer;
 
-// states: of Session::dump() under Penelope. Throws Error(usage) when they hold no memory states.
-std::vector<TraceStep> trace_states(Context & context, const Tokenizer & tokenizer,
-                                    const std::vector<StateTensor> & states);
-
-// One step from what a stream holds after it ("M", "R", "H", see LatentSteps::look) and held before; `before` may be
-// empty.
-TraceStep trace_step(Context & context, const Tokenizer & tokenizer, int t, const std::vector<StateTensor> & now,
-                     const std::vector<StateTensor> & before);
+// The step a stream has just taken. `before`: its state before (LatentSteps::read_state), empty at step 0; it becomes
+// the state now.
+TraceStep trace_step(Context & context, const Tokenizer & tokenizer, LatentSteps & steps, int stream,
+                     std::vector<StateTensor> & before, bool attention);
 
 } // namespace penelope

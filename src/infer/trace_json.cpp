@@ -1,5 +1,7 @@
 #include "infer/trace_json.h"
 
+#include <cmath>
+
 namespace penelope {
 
 namespace {
@@ -14,6 +16,23 @@ OrderedJson scores_json(const std::vector<std::vector<TokenScore>> & rows) {
         out.push_back(std::move(list));
     }
     return out;
+}
+
+OrderedJson attention_json(const LayerAttention & layer) {
+    OrderedJson  heads = OrderedJson::array();
+    const auto * next  = layer.weights.data();
+    for (int head = 0; head < layer.n_heads; head++) {
+        OrderedJson rows = OrderedJson::array();
+        for (int row = 0; row < layer.n_rows; row++, next += layer.n_positions) {
+            OrderedJson positions = OrderedJson::array();
+            for (int i = 0; i < layer.n_positions; i++) {
+                positions.push_back(std::round(double(next[i]) * 1e4) / 1e4);
+            }
+            rows.push_back(std::move(positions));
+        }
+        heads.push_back(std::move(rows));
+    }
+    return { { "layer", layer.layer }, { "heads", std::move(heads) } };
 }
 
 } // namespace
@@ -31,6 +50,10 @@ OrderedJson trace_json(const TraceStep & step) {
                                { "top", scores_json(step.readout_top) } } } };
     if (!step.features_top.empty()) {
         object["features"] = { { "top", scores_json(step.features_top) } };
+    }
+    object["layer_applications"] = step.layer_applications;
+    for (const LayerAttention & layer : step.attention) {
+        object["attention"].push_back(attention_json(layer));
     }
     return object;
 }

@@ -6,6 +6,7 @@
 // Streams are independent of each other, and a stream may be started anew at any time.
 #pragma once
 
+#include "method/layer_attention.h"
 #include "method/method.h"
 
 namespace penelope {
@@ -28,8 +29,14 @@ class LatentSteps : public ContextExtension {
     virtual int layer_applications(int stream) const = 0;
 
     // The latent state of a stream. Penelope: "M", "R" and, from step 1 on, "H". Coconut and CODI: the next thought as
-    // "R". Shapes [rows, d].
+    // "R". Shapes [rows, d]. Penelope also has "alpha", a number, from step 1 on.
     virtual std::vector<StateTensor> read_state(int stream) const = 0;
+
+    // How the step just taken attended to the prompt, layer by layer; computed once more from the state before that
+    // step (read_state). Empty at step 0, and for methods whose latent rows have no fixed place.
+    virtual std::vector<LayerAttention> attention(int /*stream*/, const std::vector<StateTensor> & /*before*/) {
+        return {};
+    }
 };
 
 // Smallest cosine between a readout row of the previous step and the same row now; 1: unchanged. -1 without readouts.

@@ -288,6 +288,9 @@ std::vector<StateTensor> PenelopeSteps::read_state(int stream) const {
     put("R", readout_, shape.n_readout);
     if (step(stream) > 0) {
         put("H", features_, shape.n_memory);
+        float rate = 0;
+        get_bytes(update_rates_, size_t(step(stream) - 1) * update_rates_->nb[1], &rate, sizeof(rate));
+        states.push_back({ "alpha", { 1 }, { 2.0f * rate } }); // Equation 8
     }
     return states;
 }

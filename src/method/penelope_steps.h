@@ -23,10 +23,13 @@ class PenelopeSteps : public LatentSteps {
     int                      layer_applications(int stream) const override;
     std::vector<StateTensor> read_state(int stream) const override;
 
+    std::vector<LayerAttention> attention(int stream, const std::vector<StateTensor> & before) override;
+
   private:
     struct StartGraph;
     struct RefineGraph;
     struct FinalGraph;
+    struct AttentionGraph;
 
     // Progress of a stream.
     struct StreamState {
@@ -44,6 +47,7 @@ class PenelopeSteps : public LatentSteps {
     StartGraph &          start_graph(const BatchLayout & p);
     RefineGraph &         refine_graph(const std::vector<SeqRange> & memory);
     FinalGraph &          final_graph(const std::vector<SeqRange> & rows, const std::vector<SeqRange> & last);
+    AttentionGraph &      attention_graph(const std::vector<SeqRange> & memory);
     Node                  gather(Graph & g, Node states, Node index, int n_rows) const;
     void                  scatter(Graph & g, Node states, Node rows, Node index) const;
 

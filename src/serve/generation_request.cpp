@@ -86,7 +86,8 @@ void read_latent(const Service & service, GenerationRequest & gen_request, const
     if (reasoning && (reasoning->has("max_tokens") || reasoning->has("budget_tokens"))) {
         gen_request.warnings.push_back("reasoning: token budgets are ignored; use latent_steps");
     }
-    gen_request.job->traces = fields.boolean("latent_trace").value_or(false);
+    g.attention             = fields.boolean("latent_attention").value_or(false); // shown with the trace
+    gen_request.job->traces = fields.boolean("latent_trace").value_or(false) || g.attention;
     if (gen_request.job->traces && method.max_steps() == 0) {
         gen_request.warnings.push_back("latent_trace: ignored, this model has no latent steps");
         gen_request.job->traces = false;

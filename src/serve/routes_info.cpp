@@ -20,6 +20,7 @@ OrderedJson model_json(const Service & service) {
                  { "n_ctx_train", engine.config().n_ctx_train },
                  { "n_vocab", engine.config().n_vocab },
                  { "n_embd", engine.config().n_embd },
+                 { "n_layer", engine.config().n_layer },
                  { "method", own.name() },
                  { "k_default", own.default_steps() },
                  { "k_max", own.max_steps() } } } };

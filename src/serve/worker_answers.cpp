@@ -25,10 +25,8 @@ void Worker::report_trace(int stream, LatentSteps & steps) {
         return;
     }
     attempt({ stream }, &Slot::latent_ms, [&] {
-        std::vector<StateTensor> now = steps.read_state(stream);
-        TraceStep step = trace_step(context_, engine_->tokenizer(), steps.step(stream), now, s.previous_states);
-        s.task.job->report(LatentEvent{ std::move(step) });
-        s.previous_states = std::move(now);
+        s.task.job->report(LatentEvent{ trace_step(context_, engine_->tokenizer(), steps, stream, s.previous_states,
+                                                   s.task.job->generate.attention) });
     });
 }
 

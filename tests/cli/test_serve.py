@@ -140,6 +140,17 @@ class ServeTest(ModelTest):
         events = list(self.latent.stream("/v1/chat/completions", {"messages": [{"role": "user", "content": QUESTION}],
                                                                   "max_tokens": 4, "latent_steps": 3, "latent_trace": True}))
         self.assertEqual([e["latent_step"]["t"] for e in events[:-1] if "latent_step" in e], [0, 1, 2, 3])
+        # With attention: of each memory row over the tokens of the prompt, and nothing else changes.
+        watched = self.latent.chat(QUESTION, max_tokens=4, latent_steps=3, latent_attention=True)
+        self.assertEqual(watched["choices"][0]["tokens"], answer["choices"][0]["tokens"])
+        self.assertNotIn("attention", watched["latent_trace"][0])
+        for step, other in zip(watched["latent_trace"][1:], answer["latent_trace"][1:]):
+            self.assertEqual(step["memory"], other["memory"])
+            self.assertNotIn("attention", other)
+            for layer in step["attention"]:
+                for head in layer["heads"]:
+                    self.assertEqual([len(row) for row in head], [watched["usage"]["prompt_tokens"]] * len(step["memory"]["norm"]))
+                    self.assertTrue(all(0 < sum(row) < 1.01 for row in head))
 
     def test_a_shared_beginning_is_read_once(self):
         front = "0123456789 abcdefghijklmnopqrstuvwxyz " * 2

@@ -1,6 +1,6 @@
 // The C API: answers as the reference gives them, what it says of wrong arguments, stopping, and sessions on several
 // threads.
-#include "penelope.h"
+#include "support/c_api.h"
 #include "support/golden.h"
 
 #include <doctest/doctest.h>
@@ -13,17 +13,10 @@
 #include <vector>
 
 using penelope::test::GoldenCase;
+using penelope::test::ModelPtr;
+using penelope::test::SessionPtr;
 
 namespace {
-
-struct ModelDelete {
-    void operator()(penelope_model * model) const { penelope_model_free(model); }
-};
-struct SessionDelete {
-    void operator()(penelope_session * session) const { penelope_session_free(session); }
-};
-using ModelPtr   = std::unique_ptr<penelope_model, ModelDelete>;
-using SessionPtr = std::unique_ptr<penelope_session, SessionDelete>;
 
 ModelPtr load(const GoldenCase & golden, bool with_sidecar = true) {
     const std::string     base    = golden.backbone();

@@ -8,6 +8,8 @@
 #include "support/temp_dir.h"
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 using penelope::Error;
 using penelope::ErrorKind;
@@ -168,6 +170,25 @@ TEST_CASE("a reader can be moved") {
     GgufReader    second = std::move(first);
     CHECK(second.find_tensor("v")->ne[0] == 2);
     CHECK(second.get_u32("n.i32") == 7);
+}
+
+TEST_CASE("a file in memory is read in place and never written to") {
+    const TempDir           dir;
+    std::ifstream           file(write_sample(dir), std::ios::binary);
+    const std::vector<char> bytes{ std::istreambuf_iterator<char>(file), {} };
+    const auto *            data   = reinterpret_cast<const uint8_t *>(bytes.data());
+    const GgufReader        reader = GgufReader::open("a name", { data, bytes.size() });
+    CHECK(reader.path() == "a name");
+    CHECK(reader.get_u32("n.i32") == 7);
+    const GgufTensor & tensor = reader.tensors().front();
+    CHECK(tensor.data == data + tensor.offset);
+    const std::vector<char> before = bytes;
+    reader.release_pages(tensor); // of a map: they would come back from the file
+    CHECK(bytes == before);
+    CHECK(contains(error_of([&] {
+                       GgufReader::open("a name", { data + 4, bytes.size() - 4 });
+                   }).what(),
+                   "'a name': its address in memory is not a multiple of 8"));
 }
 
 TEST_CASE("what is no GGUF file is refused with a reason") {
