@@ -1,11 +1,12 @@
-// SHA-256 (OpenSSL) of bytes, as lower-case hexadecimal.
+// SHA-256 of bytes, as lower-case hexadecimal. A library does it: OpenSSL (sha256_openssl.cpp), in browsers the one
+// that comes with llama.cpp (web/src/sha256.cpp).
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-
-struct evp_md_ctx_st;
 
 namespace penelope {
 
@@ -21,7 +22,10 @@ class Sha256 {
     std::string hex(); // 64 characters; call once, after the last add()
 
   private:
-    std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st *)> context_;
+    std::array<uint8_t, 32> digest();
+
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 std::string sha256_hex(std::string_view bytes);

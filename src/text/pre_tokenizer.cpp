@@ -6,6 +6,7 @@
 #include "text/regex.h"
 
 #include <array>
+#include <utility>
 
 namespace penelope {
 
@@ -166,14 +167,14 @@ std::string expand(std::string_view pattern) {
 
 } // namespace
 
-PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source) {
+PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source, bool has_merges) {
     const std::string_view wanted = pre.empty() ? "default" : pre;
     for (const Entry & entry : entries) {
         if (wanted != entry.pre) {
             continue;
         }
         for (const char * pattern : entry.patterns) {
-            if (pattern) {
+            if (pattern && (has_merges || entry.ignores_merges)) {
                 patterns_.push_back(std::make_shared<const Regex>(expand(pattern)));
             }
         }
@@ -220,12 +221,16 @@ PieceScanner::PieceScanner(const PreTokenizer & pre_tokenizer, std::string_view 
     for (const auto & pattern : pre_tokenizer.patterns_) {
         levels_.push_back(Level{ Regex::Search(*pattern), {} });
     }
-    levels_.front().text = text;
+    (levels_.empty() ? rest_ : levels_.front().text) = text;
 }
 
 PieceScanner::~PieceScanner() = default;
 
 bool PieceScanner::next(std::string_view & piece) {
+    if (levels_.empty()) {
+        piece = std::exchange(rest_, {});
+        return !piece.empty();
+    }
     return next_at(levels_.size() - 1, piece);
 }
 

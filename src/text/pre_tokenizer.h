@@ -16,8 +16,9 @@ class Regex;
 class PreTokenizer {
   public:
     // pre: the value of tokenizer.ggml.pre; source: where it was read, for messages. Throws Error(unsupported) naming
-    // the known values for any other.
-    explicit PreTokenizer(std::string_view pre, const std::string & source = "vocabulary");
+    // the known values for any other. has_merges false: the tokens are single bytes whatever the pieces, so the text
+    // stays in one piece, unless pieces are looked up whole.
+    explicit PreTokenizer(std::string_view pre, const std::string & source = "vocabulary", bool has_merges = true);
 
     bool ignores_merges() const { return ignores_merges_; } // a piece that is a token is taken whole
     bool implies_bos() const { return implies_bos_; }       // unless the file says otherwise
@@ -49,6 +50,7 @@ class PieceScanner {
     struct Level;
     bool next_at(size_t level, std::string_view & piece);
 
+    std::string_view   rest_;   // without patterns: the text until it is given out
     std::vector<Level> levels_; // one per pattern
 };
 

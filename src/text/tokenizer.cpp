@@ -24,8 +24,9 @@ std::string pattern_of(const TokenizerData & data) {
 } // namespace
 
 Tokenizer::Impl::Impl(TokenizerData && data)
-    : kind(data.kind), pre_tokenizer(pattern_of(data), data.source), texts(data.tokens.size()),
-      bytes(data.tokens.size()), merges(data.merges.size()) {
+    : kind(data.kind),
+      pre_tokenizer(pattern_of(data), data.source, !data.merges.empty() || data.kind != VocabularyKind::byte_bpe),
+      texts(data.tokens.size()), bytes(data.tokens.size()), merges(data.merges.size()) {
     check_sizes(data);
     add_tokens(data);
     add_merges(data);

@@ -11,8 +11,8 @@ using Pieces = std::vector<std::string>;
 
 namespace {
 
-Pieces split(const char * pre, std::string_view text) {
-    const PreTokenizer pre_tokenizer(pre);
+Pieces split(const char * pre, std::string_view text, bool has_merges = true) {
+    const PreTokenizer pre_tokenizer(pre, "vocabulary", has_merges);
     PieceScanner       scanner(pre_tokenizer, text);
     Pieces             pieces;
     for (std::string_view piece; scanner.next(piece);) {
@@ -66,6 +66,12 @@ TEST_CASE("files that name no pattern") {
     CHECK(split("", "x 1") == split("default", "x 1"));
     CHECK(PreTokenizer("").is_fallback());
     CHECK_FALSE(PreTokenizer("qwen2").is_fallback());
+}
+
+TEST_CASE("without merges a text stays in one piece, unless pieces are looked up whole") {
+    CHECK(split("gpt-2", "two words", false) == Pieces{ "two words" });
+    CHECK(split("gpt-2", "", false) == Pieces{});
+    CHECK(split("llama-bpe", "two words", false) == Pieces{ "two", " words" });
 }
 
 TEST_CASE("every byte in one piece") {
