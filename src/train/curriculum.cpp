@@ -26,13 +26,18 @@ KSchedule parse_k_schedule(const std::string & name) {
     if (name == "uniform-all") {
         return KSchedule::uniform_all;
     }
+    if (name == "deep") {
+        return KSchedule::deep;
+    }
     throw Error(ErrorKind::usage, "--k-schedule: unknown value " + in_quotes(name),
-                "expected staged, uniform or uniform-all");
+                "expected staged, uniform, uniform-all or deep");
 }
 
-Curriculum Curriculum::with_random_k(int64_t n_updates, int depth, bool supervise_all) {
+Curriculum Curriculum::with_random_k(int64_t n_updates, int depth, bool supervise_all, bool is_deep) {
     Curriculum curriculum(n_updates, 0, 0);
-    curriculum.stages_.front() = { 1, n_updates, depth, kAnswerOnly, true, depth > 0, supervise_all || depth == 0 };
+    curriculum.stages_.front() = {
+        1, n_updates, depth, kAnswerOnly, true, depth > 0, supervise_all || depth == 0, is_deep
+    };
     return curriculum;
 }
 
@@ -93,7 +98,10 @@ StageProgress Curriculum::next(const StageProgress & progress, int64_t n_done) c
 Stage Curriculum::draw(const StageProgress & progress, int64_t update, uint64_t seed) const {
     Stage stage = at(progress);
     if (stage.has_random_k) {
-        stage.n_steps      = 1 + int(Rng(seed, stream_id("depth", uint64_t(update))).below(uint64_t(stage.n_steps)));
+        Rng            rng(seed, stream_id("depth", uint64_t(update)));
+        const uint64_t most = uint64_t(stage.n_steps);
+        // The larger of two draws from 0 .. K comes with a weight that rises with it.
+        stage.n_steps = 1 + int(stage.is_deep ? std::max(rng.below(most), rng.below(most)) : rng.below(most));
         stage.has_random_k = false;
     }
     return stage;

@@ -5,9 +5,9 @@
 // half uses the last K and only the answer as target. The control without latent steps has the same targets at K = 0.
 // CoT fine-tuning is one stage with K = 0 and all steps in the target.
 //
-// Uniform (beyond the paper): one stage with only the answer as target; K is drawn from 1 .. max for every update. The
-// loss is on all answers, or only on those that K can reach: each latent step does one gold step, the final pass
-// another.
+// Uniform (beyond the paper): one stage with only the answer as target; K is drawn from 1 .. max for every update, or,
+// deep, with weight K. The loss is on all answers, or only on those that K can reach: each latent step does one gold
+// step, the final pass another unless steps are forced.
 //
 // --advance-at (beyond the paper): a stage ends when its smoothed loss is small enough. Saved updates go to the last
 // stage. A stage that is not learned goes on, but the last stage always keeps a quarter of all updates.
@@ -27,10 +27,14 @@ struct Stage {
     bool    is_final      = false;
     bool    has_random_k  = false; // K is drawn from 1 .. n_steps
     bool    supervise_all = true;  // also supervise answers that need more than K steps and the final pass
+    bool    is_deep       = false; // K is drawn with weight K
 
     int64_t n_updates() const { return last - first + 1; }
 
-    bool supervises(size_t n_gold_steps) const { return supervise_all || n_gold_steps <= size_t(n_steps) + 1; }
+    // n_needed: latent steps until the memory holds the last result, with those that the final pass may do itself.
+    bool supervises(size_t n_needed, size_t n_final) const {
+        return supervise_all || n_needed <= size_t(n_steps) + n_final;
+    }
 };
 
 constexpr int kAnswerOnly = 1 << 20; // more steps than any example has
@@ -39,9 +43,10 @@ enum class KSchedule {
     staged,      // as in the paper
     uniform,     // random K, loss on answers that K can reach
     uniform_all, // random K, loss on all answers
+    deep,        // random K with weight K, loss on answers that K can reach
 };
 
-// "staged", "uniform", "uniform-all"; throws Error(usage) for anything else.
+// "staged", "uniform", "uniform-all", "deep"; throws Error(usage) for anything else.
 KSchedule parse_k_schedule(const std::string & name);
 
 // Position of a run in its curriculum.
@@ -56,7 +61,7 @@ struct StageProgress {
 class Curriculum {
   public:
     // One stage with random K from 1 .. depth; depth 0: no latent steps, loss on all answers.
-    static Curriculum with_random_k(int64_t n_updates, int depth, bool supervise_all);
+    static Curriculum with_random_k(int64_t n_updates, int depth, bool supervise_all, bool is_deep = false);
 
     // Stages with random K whose maximum rises from 1 to depth; each lasts until its loss is at most `advance_loss`.
     static Curriculum with_growing_k(int64_t n_updates, int depth, bool supervise_all, double advance_loss);

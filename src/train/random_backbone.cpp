@@ -12,6 +12,7 @@
 #include "task/example_format.h"
 #include "task/target_text.h"
 #include "text/learn_bpe.h"
+#include "train/lookup_heads.h"
 #include "train/training_data.h"
 
 #include <cmath>
@@ -138,6 +139,7 @@ RandomBackbone read_backbone_shape(const std::string & path) {
     c.tied                = table.flag("tied", true);
     shape.embedding_scale = table.number("embedding-scale", 1.0, 0.01, 100.0);
     shape.n_learned_vocab = table.integer("vocab", 0, 0, 1 << 20);
+    shape.lookup_heads    = table.flag("lookup-heads", false);
     table.require_all_used();
     if (c.n_embd % c.n_head != 0 || (c.n_embd / c.n_head) % 2 != 0) {
         table.fail("heads", "a divisor of width with an even quotient (the head size)");
@@ -149,6 +151,9 @@ RandomBackbone read_backbone_shape(const std::string & path) {
         table.fail("vocab", "0 or at least " + std::to_string(kFewestTokens) + ", for every byte, BOS and EOS");
     }
     c.head_dim = c.n_embd / c.n_head;
+    if (shape.lookup_heads && !has_room_for_lookup_heads(c)) {
+        table.fail("lookup-heads", "false: they need two layers, and heads of 8 to two thirds of the width");
+    }
     c.n_vocab  = shape.n_learned_vocab != 0 ? shape.n_learned_vocab : kFewestTokens;
     return shape;
 }
@@ -191,6 +196,7 @@ void write_random_backbone(const RandomBackbone & given, uint64_t seed, const st
     write_model_config(writer, c);
     write_tokenizer_data(writer, vocabulary);
     writer.begin_data();
+    std::vector<float> embedding;
     for (const TensorSpec & tensor : tensors) {
         const bool         is_random = tensor.role != TensorRole::vector;
         std::vector<float> values(size_t(n_elements(tensor.ne)), tensor.start);
@@ -199,6 +205,12 @@ void write_random_backbone(const RandomBackbone & given, uint64_t seed, const st
             for (float & value : values) {
                 value = float(init_stddev(tensor, shape) * rng.normal());
             }
+        }
+        if (shape.lookup_heads) {
+            set_lookup_heads(shape, tensor.gguf, embedding, values);
+        }
+        if (tensor.gguf == "token_embd.weight") {
+            embedding = values;
         }
         writer.write_tensor(tensor.gguf, values.data(), values.size() * sizeof(float));
     }

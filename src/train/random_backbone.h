@@ -16,11 +16,12 @@ struct RandomBackbone {
     ModelConfig config;              // n_vocab: set by write_random_backbone
     int         n_learned_vocab = 0; // tokens of a vocabulary to learn from the data; 0: bytes
     double      embedding_scale = 1; // factor of the standard deviation of the embedding
+    bool        lookup_heads    = false; // see train/lookup_heads.h
 };
 
 // Keys: name, layers, width, heads, kv-heads (default: heads), ffn, context, rope-base (default 10000), tied (default
-// true), embedding-scale (default 1), vocab (default: bytes, no merges). Throws Error(format) naming the key that is
-// missing, unknown or out of range.
+// true), embedding-scale (default 1), vocab (default: bytes, no merges), lookup-heads (default false). Throws
+// Error(format) naming the key that is missing, unknown or out of range.
 RandomBackbone read_backbone_shape(const std::string & path);
 
 // Normal weights with standard deviation 1/sqrt(n_in), divided by sqrt(2 n_layer) where they write to the residual

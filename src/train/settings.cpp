@@ -213,8 +213,15 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     }
     if (!training.supports_step_loss || s.latent_steps == 0) {
         s.teacher_forcing = 0;
+        s.fit_modules      = false;
     }
     require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs --step-loss", "add --step-loss 0.5");
+    if (!training.is_cot_stage) {
+        s.targets = "steps";
+    }
+    require(s.targets != "results" || std::any_of(examples.begin(), examples.end(),
+                                                  [](const Example & example) { return !example.steps.empty(); }),
+            "--targets results: no example has steps", "add \"steps\" to the examples, or leave --targets out");
     if (s.step_loss == 0) {
         s.step_loss_anneal = 0;
     }

@@ -16,18 +16,35 @@ void StepTargets::begin_with_start(const std::vector<Example> & examples) {
     width_ = most;
 }
 
+std::vector<std::string> StepTargets::texts(const Example & example) const {
+    std::vector<std::string> all = step_results(task_, example);
+    if (with_start_ && !all.empty()) {
+        all.insert(all.begin(), chain_start(task_, example));
+    }
+    return all;
+}
+
 // At most one token a row of the memory.
 std::vector<std::vector<int32_t>> StepTargets::results(const Example & example) const {
-    std::vector<std::string> texts = step_results(task_, example);
-    if (with_start_ && !texts.empty()) {
-        texts.insert(texts.begin(), chain_start(task_, example));
-    }
     std::vector<std::vector<int32_t>> all;
-    for (const std::string & text : texts) {
+    for (const std::string & text : texts(example)) {
         std::vector<int32_t> tokens = tokenizer_.encode(text);
         tokens.resize(std::min(tokens.size(), size_t(n_rows_)));
         tokens.resize(std::max(tokens.size(), width_), tokenizer_.eos().value_or(0));
         all.push_back(std::move(tokens));
+    }
+    return all;
+}
+
+std::vector<int32_t> StepTargets::chain(const Example & example) const {
+    std::vector<std::string> said = texts(example);
+    if (said.size() > 1 && said[said.size() - 1] == said[said.size() - 2]) {
+        said.pop_back();
+    }
+    std::vector<int32_t> all;
+    for (const std::string & text : said) {
+        const std::vector<int32_t> tokens = tokenizer_.encode(text);
+        all.insert(all.end(), tokens.begin(), tokens.end());
     }
     return all;
 }

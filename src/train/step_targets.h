@@ -28,7 +28,12 @@ class StepTargets {
     // Latent steps until the memory holds the result of the last gold step.
     size_t n_needed(const Example & example) const { return example.steps.size() + (with_start_ ? 1 : 0); }
 
+    // The chain as one text, as a model writes it that goes from result to result: start, results, the answer unless it
+    // is the last result. Empty without results.
+    std::vector<int32_t> chain(const Example & example) const;
+
   private:
+    std::vector<std::string>          texts(const Example & example) const;
     std::vector<std::vector<int32_t>> results(const Example & example) const;
 
     const Task & task_;

@@ -4,12 +4,19 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "train/file_hashes.h"
+#include "train/fit_modules.h"
 #include "train/save_model.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace penelope {
+
+namespace {
+
+constexpr int kAnyRows = 1 << 20; // results are not cut off where no memory has to hold them
+
+} // namespace
 
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
@@ -20,8 +27,9 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
-    step_targets_ = std::make_unique<StepTargets>(find_task(sidecar.task), model_->tokenizer(), int(sidecar.n_memory));
-    if (settings_.teacher_forcing > 0) {
+    step_targets_ = std::make_unique<StepTargets>(find_task(sidecar.task), model_->tokenizer(), 
+                                                  sidecar.n_memory > 0 ? int(sidecar.n_memory) : kAnyRows);
+    if (settings_.teacher_forcing > 0 || settings_.targets == "results" || settings_.fit_modules) {
         step_targets_->begin_with_start(examples);
     }
     train_ = std::make_unique<TrainingData>(std::move(examples), model_->tokenizer(), layout);
@@ -145,6 +153,9 @@ TrainResult Trainer::run(const TrainEvents & events, bool resumed) {
     if (resumed) {
         resume();
     } else {
+        if (settings_.fit_modules) {
+            on_all_ranks(ranks_, [&] { fit_modules(*model_, *train_, *step_targets_, backend_); });
+        }
         broadcast_parameters(ranks_, model_->optimizer(), CheckpointContents::weights);
         save_last();
         if (ranks_.is_root()) {

@@ -20,7 +20,8 @@ void Trainer::build_curriculum() {
                     : draw == KSchedule::staged ? Curriculum(curriculum_updates, s.n_blocks, s.latent_steps)
                     : s.advance_loss > 0
                         ? Curriculum::with_growing_k(curriculum_updates, s.latent_steps, supervise_all, s.advance_loss)
-                        : Curriculum::with_random_k(curriculum_updates, s.latent_steps, supervise_all);
+                        : Curriculum::with_random_k(curriculum_updates, s.latent_steps, supervise_all,
+                                                    draw == KSchedule::deep);
     if (draw == KSchedule::staged) {
         curriculum.set_advance_loss(s.advance_loss);
     }

@@ -41,8 +41,12 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
     for (size_t i : examples) {
         const Example &  example = train_->example(i);
         TokenizedExample tokenized =
-            batch.has_teacher ? train_->with_teacher(i, stage.n_skip_steps) : train_->tokenized(i, stage.n_skip_steps);
-        tokenized.is_supervised = stage.supervises(step_targets_->n_needed(example));
+            batch.has_teacher                ? train_->with_teacher(i, stage.n_skip_steps)
+            : settings_.targets == "results" ? train_->with_chain(i, step_targets_->chain(example))
+                                             : train_->tokenized(i, stage.n_skip_steps);
+        // Forced steps look up everything themselves: the final pass says what the memory holds.
+        tokenized.is_supervised =
+            stage.supervises(step_targets_->n_needed(example), settings_.teacher_forcing > 0 ? 0 : 1);
         if (step_loss_weight > 0) {
             tokenized.step_targets = step_targets_->tokens(example, stage.n_steps);
             for (const std::vector<int32_t> & tokens : tokenized.step_targets) {

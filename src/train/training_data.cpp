@@ -48,6 +48,17 @@ TokenizedExample TrainingData::tokenized(size_t i, int n_skip_steps) const {
     return example;
 }
 
+TokenizedExample TrainingData::with_chain(size_t i, const std::vector<int32_t> & chain) const {
+    TokenizedExample     example = tokenized(i, int(examples_[i].steps.size()));
+    std::vector<int32_t> before  = chain;
+    if (!chain.empty()) {
+        const std::vector<int32_t> newline = encode("\n");
+        before.insert(before.end(), newline.begin(), newline.end());
+    }
+    example.target.insert(example.target.begin(), before.begin(), before.end());
+    return example;
+}
+
 TokenizedExample TrainingData::with_teacher(size_t i, int n_skip_steps) const {
     TokenizedExample example = tokenized(i, n_skip_steps);
     std::string      text;

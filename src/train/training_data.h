@@ -31,7 +31,11 @@ class TrainingData {
     // Target: steps n_skip_steps+1 .., the answer, then EOS.
     TokenizedExample tokenized(size_t i, int n_skip_steps) const;
 
-    // The same with the trace of the teacher: all steps but the last, which contains the answer.
+    // Target: this chain of results instead of the steps, a newline, the answer, then EOS. An empty chain: the answer
+    // alone.
+    TokenizedExample with_chain(size_t i, const std::vector<int32_t> & chain) const;
+
+    // Target as above with the trace of the teacher: all steps but the last, which contains the answer.
     TokenizedExample with_teacher(size_t i, int n_skip_steps) const;
 
     // Drops examples with more than n_rows tokens in prompt and target (at n_skip_steps); returns how many.

@@ -104,19 +104,19 @@ TEST_CASE("drawn depths: each about as often, the same for the same update, answ
         REQUIRE(stage.n_steps >= 1);
         REQUIRE(stage.n_steps <= 8);
         counts[size_t(stage.n_steps)]++;
-        CHECK(stage.supervises(size_t(stage.n_steps) + 1));
-        CHECK_FALSE(stage.supervises(size_t(stage.n_steps) + 2));
+        CHECK(stage.supervises(size_t(stage.n_steps) + 1, 1));
+        CHECK_FALSE(stage.supervises(size_t(stage.n_steps) + 2, 1));
         CHECK(stage.n_skip_steps == kAnswerOnly);
     }
     CHECK(*std::min_element(counts.begin() + 1, counts.end()) > 430);
     CHECK(curriculum.draw({}, 7, 5).n_steps == Curriculum::with_random_k(9000, 8, true).draw({}, 7, 5).n_steps);
-    CHECK(Curriculum::with_random_k(10, 8, true).draw({}, 3, 5).supervises(100));
+    CHECK(Curriculum::with_random_k(10, 8, true).draw({}, 3, 5).supervises(100, 1));
 }
 
 TEST_CASE("the control of drawn depths takes no step and asks for every answer") {
     const Curriculum without = Curriculum::with_random_k(10, 0, false);
     CHECK(without.draw({}, 4, 1).n_steps == 0);
-    CHECK(without.draw({}, 4, 1).supervises(100));
+    CHECK(without.draw({}, 4, 1).supervises(100, 1));
     CHECK(stage_text(stage_of(without, 4)) == "K=0 answer");
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("drawn depths that grow: the largest K rises with what is learned") {
     for (int64_t update = 1; update <= 200; update++) {
         const Stage stage = curriculum.draw(place_of(curriculum, 41, 0.1), update, 3); // the third of them
         with_random_k.insert(stage.n_steps);
-        CHECK_FALSE(stage.supervises(size_t(stage.n_steps) + 2));
+        CHECK_FALSE(stage.supervises(size_t(stage.n_steps) + 2, 1));
     }
     CHECK(with_random_k == std::set<int>{ 1, 2, 3 });
 }
