@@ -109,8 +109,8 @@ LinearMap fit_ridge(const std::vector<float> & x, const std::vector<float> & y, 
     for (size_t c = 0; c < n_out; c++) {
         double bias = of_y.mean[c];
         for (size_t i = 0; i < n_in; i++) {
-            const double w              = b[i * n_out + c] * scale[i];
-            map.weight[c * n_in + i]    = float(w);
+            const double w           = b[i * n_out + c] * scale[i];
+            map.weight[c * n_in + i] = float(w);
             bias -= w * of_x.mean[i];
         }
         map.bias[c] = float(bias);

@@ -40,7 +40,9 @@ std::vector<std::string> generic_results(const Example & example) {
 
 std::string generic_start(const Example & example) {
     const std::string line = example.steps.empty() ? "" : trim(example.steps.front());
-    const std::string word = line.substr(0, line.find_first_of(" \t"));
+    // An equation starts from its first number: "2+3=5" from "2", "-2 + 3 = 1" from "-2".
+    const bool        is_equation = line.find('=') != std::string::npos;
+    const std::string word        = line.substr(0, line.find_first_of(is_equation ? " \t+-*/=" : " \t", 1));
     return with_leading_space(word.substr(0, word.find_last_not_of(".,;:!?") + 1));
 }
 

@@ -35,9 +35,8 @@ KSchedule parse_k_schedule(const std::string & name) {
 
 Curriculum Curriculum::with_random_k(int64_t n_updates, int depth, bool supervise_all, bool is_deep) {
     Curriculum curriculum(n_updates, 0, 0);
-    curriculum.stages_.front() = {
-        1, n_updates, depth, kAnswerOnly, true, depth > 0, supervise_all || depth == 0, is_deep
-    };
+    curriculum.stages_.front() = { 1,      n_updates, depth, kAnswerOnly, true, depth > 0, supervise_all || depth == 0,
+                                   is_deep };
     return curriculum;
 }
 
@@ -101,7 +100,7 @@ Stage Curriculum::draw(const StageProgress & progress, int64_t update, uint64_t 
         Rng            rng(seed, stream_id("depth", uint64_t(update)));
         const uint64_t most = uint64_t(stage.n_steps);
         // The larger of two draws from 0 .. K comes with a weight that rises with it.
-        stage.n_steps = 1 + int(stage.is_deep ? std::max(rng.below(most), rng.below(most)) : rng.below(most));
+        stage.n_steps      = 1 + int(stage.is_deep ? std::max(rng.below(most), rng.below(most)) : rng.below(most));
         stage.has_random_k = false;
     }
     return stage;

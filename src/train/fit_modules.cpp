@@ -15,8 +15,8 @@ namespace penelope {
 
 namespace {
 
-constexpr size_t kRowsPerInput = 8;    // pairs of rows for each dimension of the model
-constexpr size_t kMostExamples = 4096; // of the training data
+constexpr size_t kRowsPerInput = 8;   // pairs of rows for each dimension of the model
+constexpr size_t kMostExamples = 256; // of the training data
 constexpr size_t kBatch        = 8;
 constexpr double kPenalty      = 1e-2;
 constexpr float  kGateBias     = -3.0f; // z = 0.05: the candidate replaces the memory
@@ -43,14 +43,14 @@ void add_pairs(const TrainedModel & model, const Minibatch & batch, const Backen
     std::vector<SeqRange> sequences;
     for (int b = 0; b < batch.n_examples(); b++) {
         const TokenizedExample & example = batch.examples[size_t(b)];
-        sequences.push_back(seq_range(b, 0, int(example.prompt.size() + example.target.size()) - 1));
+        sequences.push_back({ b, 0, int(example.prompt.size() + example.target.size()) - 1 });
     }
     const std::vector<int32_t> ids      = objective.input_tokens(batch);
     Node                       id_input = graph.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
     Node                       tokens   = embed(graph, backbone.embedding, id_input);
     const RowLayout &          rows     = inputs.rows(graph, "rows", sequences).rows();
     const SidecarConfig &      c        = model.sidecar();
-    Node read = run_layers(graph, backbone, 0, int(c.interval_start), tokens, rows, inputs.kv());
+    Node                       read = run_layers(graph, backbone, 0, int(c.interval_start), tokens, rows, inputs.kv());
     graph.output(read);
     graph.expand(read);
     Node said = run_layers(graph, backbone, int(c.interval_start), int(c.interval_end), read, rows, inputs.kv());
@@ -101,7 +101,8 @@ Pairs collect_pairs(const TrainedModel & model, const TrainingData & data, const
 }
 
 int32_t most_frequent(const std::map<int32_t, size_t> & counts) {
-    return std::max_element(counts.begin(), counts.end(), [](const auto & a, const auto & b) { return a.second < b.second; })
+    return std::max_element(counts.begin(), counts.end(),
+                            [](const auto & a, const auto & b) { return a.second < b.second; })
         ->first;
 }
 
@@ -139,7 +140,8 @@ void fit_modules(TrainedModel & model, const TrainingData & data, const StepTarg
     const size_t z = d, n = 2 * d;
     for (const char * part : { "input", "hidden" }) {
         const std::string name = "penelope.memory.gru." + std::string(part);
-        change(name + ".weight", [&](std::vector<float> & w) { std::fill(w.begin() + ptrdiff_t(z * d), w.end(), 0.0f); });
+        change(name + ".weight",
+               [&](std::vector<float> & w) { std::fill(w.begin() + ptrdiff_t(z * d), w.end(), 0.0f); });
         change(name + ".bias", [&](std::vector<float> & b) { std::fill(b.begin() + ptrdiff_t(z), b.end(), 0.0f); });
     }
     change("penelope.memory.gru.input.weight", [&](std::vector<float> & w) {
@@ -150,9 +152,8 @@ void fit_modules(TrainedModel & model, const TrainingData & data, const StepTarg
         std::copy(map.bias.begin(), map.bias.end(), b.begin() + ptrdiff_t(n));
     });
     // The readout stays what it is at first.
-    change("penelope.readout.gru.input.bias", [&](std::vector<float> & b) {
-        std::fill(b.begin() + ptrdiff_t(z), b.begin() + ptrdiff_t(n), -kGateBias);
-    });
+    change("penelope.readout.gru.input.bias",
+           [&](std::vector<float> & b) { std::fill(b.begin() + ptrdiff_t(z), b.begin() + ptrdiff_t(n), -kGateBias); });
     const auto add_embedding = [&](const std::string & name, const std::map<int32_t, size_t> & tokens) {
         if (!tokens.empty()) {
             const std::vector<float> row =

@@ -43,18 +43,18 @@ void set_embedding(const Places & at, double deviation, std::vector<float> & row
     }
 }
 
-// Head 0 of a weight with n_in inputs: its rows become zero, then `set(row, column)` entries follow.
+// Rows of head 0.
 void clear_head(const Places & at, std::vector<float> & values) {
     std::fill_n(values.begin(), at.head * at.d, 0.0f);
 }
 
-void set_layer_0(const RandomBackbone & shape, const Places & at, const std::string & part, std::vector<float> & values) {
+void set_layer_0(const RandomBackbone & shape, const Places & at, const std::string & part,
+                 std::vector<float> & values) {
     if (part == "attn_q.weight" || part == "attn_k.weight") {
         clear_head(at, values);
         for (size_t i = 0; i < at.n_fast; i++) {
-            const double turn = part == "attn_q.weight"
-                                    ? 0.0
-                                    : std::pow(double(shape.config.rope_base), -2.0 * double(i) / double(at.head));
+            const double fast          = std::pow(double(shape.config.rope_base), -2.0 * double(i) / double(at.head));
+            const double turn          = part == "attn_q.weight" ? 0.0 : fast;
             values[(2 * i) * at.d]     = kSharp * float(std::cos(turn));
             values[(2 * i + 1) * at.d] = kSharp * float(std::sin(turn));
         }

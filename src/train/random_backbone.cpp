@@ -154,7 +154,7 @@ RandomBackbone read_backbone_shape(const std::string & path) {
     if (shape.lookup_heads && !has_room_for_lookup_heads(c)) {
         table.fail("lookup-heads", "false: they need two layers, and heads of 8 to two thirds of the width");
     }
-    c.n_vocab  = shape.n_learned_vocab != 0 ? shape.n_learned_vocab : kFewestTokens;
+    c.n_vocab = shape.n_learned_vocab != 0 ? shape.n_learned_vocab : kFewestTokens;
     return shape;
 }
 

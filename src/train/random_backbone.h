@@ -13,9 +13,9 @@
 namespace penelope {
 
 struct RandomBackbone {
-    ModelConfig config;              // n_vocab: set by write_random_backbone
-    int         n_learned_vocab = 0; // tokens of a vocabulary to learn from the data; 0: bytes
-    double      embedding_scale = 1; // factor of the standard deviation of the embedding
+    ModelConfig config;                  // n_vocab: set by write_random_backbone
+    int         n_learned_vocab = 0;     // tokens of a vocabulary to learn from the data; 0: bytes
+    double      embedding_scale = 1;     // factor of the standard deviation of the embedding
     bool        lookup_heads    = false; // see train/lookup_heads.h
 };
 

@@ -73,7 +73,8 @@ const std::vector<SettingRow> & setting_table() {
         { "k-schedule", "", choice, "NAME", "staged", "staged|uniform|uniform-all|deep", g_training, weights,
           [](S & s) -> At { return &s.k_schedule; },
           "staged: K rises stage by stage as in the paper; uniform: K drawn from 1 to -K per update, loss only on "
-          "answers reachable in K steps; uniform-all: the same, loss on all answers; deep: as uniform, with weight K", is_latent },
+          "answers reachable in K steps; uniform-all: the same, loss on all answers; deep: as uniform, with larger "
+          "K more often", is_latent },
         { "advance-at", "", number, "LOSS", "0", "0..", g_training, weights,
           [](S & s) -> At { return &s.advance_loss; },
           "next stage when the smoothed loss is at most LOSS; 0: fixed stage lengths", is_latent },
@@ -88,8 +89,8 @@ const std::vector<SettingRow> & setting_table() {
           "falls to 0 over the second half of the updates; needs --step-loss", is_latent },
         { "targets", "", choice, "WHAT", "steps", "steps|results", g_training, weights,
           [](S & s) -> At { return &s.targets; },
-          "steps: the model writes the steps; results: only their results, one after the other, so that the next result "
-          "follows from the last one, as in latent steps" },
+          "steps: the model writes the steps; results: only their results, one after the other, so that the next "
+          "result follows from the last one, as in latent steps" },
         { "fit-modules", "", flag, "", "", "", g_training, weights, [](S & s) -> At { return &s.fit_modules; },
           "start the memory's GRU from a fit on the visible steps, so that a latent step writes down what it says; for "
           "new modules of a model that writes visible steps", is_latent },

@@ -213,7 +213,7 @@ TaskChoice resolve_settings(TrainSettings & s, const ModelConfig & base, const s
     }
     if (!training.supports_step_loss || s.latent_steps == 0) {
         s.teacher_forcing = 0;
-        s.fit_modules      = false;
+        s.fit_modules     = false;
     }
     require(s.teacher_forcing == 0 || s.step_loss > 0, "--teacher-forcing: needs --step-loss", "add --step-loss 0.5");
     if (!training.is_cot_stage) {

@@ -42,10 +42,10 @@ struct TrainSettings {
     int64_t           n_keep_checkpoints = 0;     // numbered checkpoints to keep
     ValidationOptions validation;
 
-    double teacher_forcing = 0; // share of examples whose memory is forced at first, see train/teacher_forcing.h
+    double      teacher_forcing = 0; // share of examples whose memory is forced at first, see train/teacher_forcing.h
     std::string targets; // of visible steps: "steps", or "results", the chain of results alone (train/step_targets.h)
-    bool   fit_modules = false; // the memory's GRU starts from a fit on visible steps, see train/fit_modules.h
-    bool   adaptive = false; // examples are drawn by the accuracy on their number of steps, see train/depth_sampler.h
+    bool        fit_modules = false; // the memory's GRU starts from a fit on visible steps, see train/fit_modules.h
+    bool adaptive = false; // examples are drawn by the accuracy on their number of steps, see train/depth_sampler.h
 };
 
 // Resolves settings that are not set (numbers 0, latent_steps -1, empty strings): from the --init file if it has

@@ -27,7 +27,7 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 
     const SidecarConfig & sidecar = model_->sidecar();
     const TextLayout      layout{ sidecar.prompt_template, sidecar.answer_prefix };
-    step_targets_ = std::make_unique<StepTargets>(find_task(sidecar.task), model_->tokenizer(), 
+    step_targets_ = std::make_unique<StepTargets>(find_task(sidecar.task), model_->tokenizer(),
                                                   sidecar.n_memory > 0 ? int(sidecar.n_memory) : kAnyRows);
     if (settings_.teacher_forcing > 0 || settings_.targets == "results" || settings_.fit_modules) {
         step_targets_->begin_with_start(examples);

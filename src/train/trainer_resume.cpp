@@ -15,13 +15,13 @@ void Trainer::build_curriculum() {
     const KSchedule        draw               = parse_k_schedule(s.k_schedule);
     const int64_t          curriculum_updates = s.curriculum_updates > 0 ? s.curriculum_updates : s.n_updates;
     const bool             supervise_all      = draw == KSchedule::uniform_all;
+    const bool             is_deep            = draw == KSchedule::deep;
     Curriculum             curriculum =
         !training.has_curriculum && training.format() ? Curriculum::with_constant_k(curriculum_updates, s.latent_steps)
                     : draw == KSchedule::staged ? Curriculum(curriculum_updates, s.n_blocks, s.latent_steps)
                     : s.advance_loss > 0
                         ? Curriculum::with_growing_k(curriculum_updates, s.latent_steps, supervise_all, s.advance_loss)
-                        : Curriculum::with_random_k(curriculum_updates, s.latent_steps, supervise_all,
-                                                    draw == KSchedule::deep);
+                        : Curriculum::with_random_k(curriculum_updates, s.latent_steps, supervise_all, is_deep);
     if (draw == KSchedule::staged) {
         curriculum.set_advance_loss(s.advance_loss);
     }

@@ -39,11 +39,11 @@ Minibatch Trainer::minibatch(const std::vector<size_t> & examples, const Stage &
         batch.distill_weight = settings_.distill;
     }
     for (size_t i : examples) {
-        const Example &  example = train_->example(i);
-        TokenizedExample tokenized =
-            batch.has_teacher                ? train_->with_teacher(i, stage.n_skip_steps)
-            : settings_.targets == "results" ? train_->with_chain(i, step_targets_->chain(example))
-                                             : train_->tokenized(i, stage.n_skip_steps);
+        const Example &  example   = train_->example(i);
+        TokenizedExample tokenized = batch.has_teacher ? train_->with_teacher(i, stage.n_skip_steps)
+                                     : settings_.targets == "results"
+                                         ? train_->with_chain(i, step_targets_->chain(example))
+                                         : train_->tokenized(i, stage.n_skip_steps);
         // Forced steps look up everything themselves: the final pass says what the memory holds.
         tokenized.is_supervised =
             stage.supervises(step_targets_->n_needed(example), settings_.teacher_forcing > 0 ? 0 : 1);

@@ -99,7 +99,7 @@ class Ranks(unittest.TestCase):
                     self.assertLess(updates[-1]["loss"], updates[0]["loss"])
 
     def test_ranks_force_the_same_steps_and_count_the_same_answers(self):
-        flags = ("--dropout", 0, "--k-schedule", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive", "--updates", 12)
+        flags = ("--dropout", 0, "--k-schedule", "uniform", "--step-loss", 0.5, "--teacher-forcing", 0.7, "--adaptive", "--fit-modules", "--updates", 12)
         one = run(*self.method("forced-1", "penelope", *flags))
         self.assertEqual(one.returncode, 0, one.stderr)
         self.ranks_ok(2, *self.method("forced-2", "penelope", *flags))

@@ -175,6 +175,50 @@ class Runs(Trained):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--teacher-forcing: needs --step-loss", done.stderr)
 
+    def test_new_modules_start_from_a_fit_on_results(self):
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 3, "--batch-size", 4, "--interval", "0:3", "--memory", 1, "--eval-every", 0, *FORCED)
+        self.train_ok(*flags, "--k-schedule", "deep", "--fit-modules", out="fitted")
+        self.train_ok(*flags, "--k-schedule", "deep", out="unfitted")
+        first = {out: self.metrics(out)[0] for out in ("fitted", "unfitted")}
+        self.assertEqual(first["fitted"]["K"], first["unfitted"]["K"])
+        self.assertNotEqual(first["fitted"]["loss"], first["unfitted"]["loss"])
+        again = run("train", "--config", self.root / "fitted" / "config.toml", "--out", self.root / "again" / "fitted")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual((self.root / "again" / "fitted" / "model.gguf").read_bytes(), (self.root / "fitted" / "model.gguf").read_bytes())
+        # The control has no memory to fit, and takes the same flags.
+        self.train_ok(*flags, "--fit-modules", "--latent-steps", 0, out="unfitted-control")
+        self.assertIn("fit-modules = false", (self.root / "unfitted-control" / "config.toml").read_text())
+
+    def test_results_alone_as_targets(self):
+        flags = ("-m", self.base, "--method", "cot", "--updates", 2, "--batch-size", 4, "--eval-every", 0)
+        self.train_ok(*flags, out="all-steps")
+        self.train_ok(*flags, "--targets", "results", out="results")
+        tokens = {out: sum(line["target_tokens"] for line in self.metrics(out) if "loss" in line) for out in ("all-steps", "results")}
+        self.assertLess(tokens["results"], tokens["all-steps"])
+        no_steps = self.root / "no-steps"
+        no_steps.mkdir()
+        (no_steps / "train.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n')
+        done = run("train", *flags, "--targets", "results", "--data", no_steps, "--out", self.root / "refused")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--targets results: no example has steps", done.stderr)
+
+    def test_lookup_heads_copy_before_anything_is_learned(self):
+        rng = random.Random(5)
+        copies = self.root / "copies"
+        copies.mkdir()
+        texts = ["".join(rng.sample("abcdefghijklmnopqrstuvwxyz", 16)) for _ in range(16)]
+        (copies / "train.jsonl").write_text("".join(json.dumps({"question": text, "answer": text}) + "\n" for text in texts))
+        losses = {}
+        for heads in ("false", "true"):
+            shape = self.root / f"lookup-{heads}.toml"
+            shape.write_text('name = "copies"\nlayers = 2\nwidth = 128\nheads = 4\nffn = 64\ncontext = 128\ntied = false\nembedding-scale = 4\n'
+                             f"lookup-heads = {heads}\n")
+            out = self.root / f"lookup-{heads}"
+            done = run("train", "--init-random", shape, "--full", "--method", "cot", "--updates", 1, "--batch-size", 16, "--data", copies, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            losses[heads] = json.loads((out / "metrics.jsonl").read_text().splitlines()[0])["loss"]
+        self.assertLess(losses["true"], losses["false"] - 1)
+
     def test_stages_last_until_they_are_learned(self):
         flags = ("-m", self.base, "--method", "penelope", "--updates", 90, "--latent-steps", 2, "--batch-size", 1, "--eval-every", 0, "--advance-at")
         self.train_ok(*flags, 100, out="easy")  # any loss is small enough
@@ -311,7 +355,7 @@ class Resuming(Trained):
         self.assertEqual((self.root / "killed/learned/model.gguf").read_bytes(), (self.root / "straight/learned/model.gguf").read_bytes())
 
     def test_a_resumed_run_goes_on_with_its_forcing_and_its_accuracies(self):
-        flags = ("-m", self.base, "--method", "penelope", "--updates", 24, "--batch-size", 2, "--eval-every", 0, *FORCED)
+        flags = ("-m", self.base, "--method", "penelope", "--updates", 24, "--batch-size", 2, "--eval-every", 0, "--fit-modules", *FORCED)
         self.train_ok(*flags, out="straight/forced")
         args = self.arguments(*flags, "--save-every", 1, out="killed/forced")
         self.assertGreater(self.kill_until_done(args, "killed/forced", random.Random(3)), 1)

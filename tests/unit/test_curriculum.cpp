@@ -113,6 +113,22 @@ TEST_CASE("drawn depths: each about as often, the same for the same update, answ
     CHECK(Curriculum::with_random_k(10, 8, true).draw({}, 3, 5).supervises(100, 1));
 }
 
+TEST_CASE(
+    "deep: large depths are drawn more often than small ones; without the final pass one step fewer is in reach") {
+    const Curriculum curriculum = Curriculum::with_random_k(6400, 8, false, true);
+    std::vector<int> counts(9, 0);
+    for (int64_t update = 1; update <= 6400; update++) {
+        const Stage stage = curriculum.draw({}, update, 5);
+        counts[size_t(stage.n_steps)]++;
+        CHECK(stage.supervises(size_t(stage.n_steps), 0));
+        CHECK_FALSE(stage.supervises(size_t(stage.n_steps) + 1, 0));
+    }
+    for (int k = 1; k <= 8; k++) { // the larger of two draws is k in 2 k - 1 of 64 cases
+        CHECK(std::abs(counts[size_t(k)] - 100 * (2 * k - 1)) < 120);
+    }
+    CHECK(parse_k_schedule("deep") == KSchedule::deep);
+}
+
 TEST_CASE("the control of drawn depths takes no step and asks for every answer") {
     const Curriculum without = Curriculum::with_random_k(10, 0, false);
     CHECK(without.draw({}, 4, 1).n_steps == 0);

@@ -81,3 +81,18 @@ TEST_CASE("a shape file that makes no sense is refused by key") {
     CHECK(contains(refusal("name = \"x\"\nlayers = 1.5\nwidth = 48\nheads = 4\nffn = 96\ncontext = 128\n"), "layers"));
     CHECK(contains(refusal("name ="), "line 1"));
 }
+
+TEST_CASE("lookup heads need room and leave every other key as it was") {
+    const TempDir dir;
+    const auto    shape = [&](const std::string & more) {
+        return read_backbone_shape(dir.write("shape.toml", kShape + more));
+    };
+    CHECK(shape("lookup-heads = true\n").lookup_heads);
+    CHECK_FALSE(shape("").lookup_heads);
+    const std::string flat =
+        "name = \"one\"\nlayers = 1\nwidth = 48\nheads = 4\nffn = 96\ncontext = 128\nlookup-heads = true\n";
+    CHECK(contains(refusal(flat), "lookup-heads is true, expected false: they need two layers"));
+    const std::string wide =
+        "name = \"one\"\nlayers = 2\nwidth = 32\nheads = 1\nffn = 96\ncontext = 128\nlookup-heads = true\n";
+    CHECK(contains(refusal(wide), "heads of 8 to two thirds of the width"));
+}

@@ -78,6 +78,12 @@ TEST_CASE("a forced chain begins with its start, and shorter results end with en
         parse_examples(R"({"question":"Q","steps":["3 + 9 = 12","12 - 5 = 7"],"answer":"7"})", "x.jsonl").front();
     StepTargets targets(generic_task(), tokenizer, 8);
     CHECK(targets.tokens(example, 3) == std::vector<std::vector<int32_t>>{ text("12"), text("7"), text("7") });
+    // As one text: the answer is not said twice.
+    const auto join = [](std::vector<int32_t> a, const std::vector<int32_t> & b) {
+        a.insert(a.end(), b.begin(), b.end());
+        return a;
+    };
+    CHECK(targets.chain(example) == join(text("12"), text("7")));
     CHECK(targets.n_needed(example) == 2);
     targets.begin_with_start({ example });
     const auto ended = [&](const std::string & s) {
@@ -113,6 +119,9 @@ TEST_CASE("what the tasks say a chain starts from") {
     CHECK(start("thread", "kQ aa Qa ?k", "kQ") == "k");
     CHECK(start("generic", "Q", "Tom, who has 3, gets 4") == " Tom");
     CHECK(start("generic", "Q", "12 * 4 = 48") == "12");
+    CHECK(start("generic", "Q", "2+3=5") == "2");
+    CHECK(start("generic", "Q", "-2 + 3 = 1") == " -2");
+    CHECK(start("generic", "Q", "well-known names") == " well-known");
 }
 
 TEST_CASE("an answer is right when each of its tokens is likelier than not, and forced steps do not count") {

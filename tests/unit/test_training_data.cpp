@@ -39,6 +39,13 @@ TEST_CASE("prompt with BOS; target with the steps that are left, the answer and 
     CHECK(d.tokenized(1, 0).prompt == d.prompt(1));
 }
 
+TEST_CASE("a chain of results takes the place of the steps") {
+    const TrainingData d = data();
+    CHECK(text_of(d.with_chain(0, { 'x', 'y' }).target) == "xy\n### 7$");
+    CHECK(text_of(d.with_chain(1, {}).target) == "### 42$");
+    CHECK(d.with_chain(0, { 'x' }).prompt == d.prompt(0));
+}
+
 TEST_CASE("the longest example is found and can be left out") {
     TrainingData d = data();
     // "^Q: a longer one\nA:" and "### 42$"; the first has 9 + 12 tokens with all its steps, 9 + 6 without.
