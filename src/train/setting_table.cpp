@@ -92,8 +92,8 @@ const std::vector<SettingRow> & setting_table() {
           "steps: the model writes the steps; results: only their results, one after the other, so that the next "
           "result follows from the last one, as in latent steps" },
         { "fit-modules", "", flag, "", "", "", g_training, weights, [](S & s) -> At { return &s.fit_modules; },
-          "start the memory's GRU from a fit on the visible steps, so that a latent step writes down what it says; for "
-          "new modules of a model that writes visible steps", is_latent },
+          "start new modules from a fit on the results in the data, so that a latent step writes down what it says",
+          is_latent },
         { "adaptive", "", flag, "", "", "", g_training, weights, [](S & s) -> At { return &s.adaptive; },
           "sample examples by the running accuracy at their number of gold steps: weight max(0.1, 1 - accuracy)" },
         { "distill", "", number, "W", "20", "0..1000000", g_training, weights, [](S & s) -> At { return &s.distill; },

@@ -114,8 +114,9 @@ void resolve_sidecar(TrainSettings & s, const ModelConfig & base, int depth, con
         const GgufReader file = GgufReader::open(s.model.init);
         prompt_format         = find_prompt_format(file);
         if (is_sidecar(file)) {
-            held        = read_sidecar_config(file);
-            has_modules = held.method == s.model.method;
+            held          = read_sidecar_config(file);
+            has_modules   = held.method == s.model.method;
+            s.fit_modules = s.fit_modules && !has_modules; // they have learned already
         }
     }
     const MethodTraining & training = method_training(s.model.method);
