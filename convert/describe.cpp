@@ -3,10 +3,12 @@
 #include "arch/config.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "convert/gguf_metadata.h"
 #include "convert/gguf_source.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "model/sequence_cache.h"
+#include "model/support.h"
 #include "sidecar/method_format.h"
 
 #include <algorithm>
@@ -14,89 +16,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace penelope {
 
 namespace {
 
-constexpr size_t k_shown_elements = 8;    // of an array in the metadata
-constexpr size_t k_shown_bytes    = 4096; // of a string in the metadata
-
 // Contexts people ask about; those beyond what the model was trained on are left out.
 constexpr uint32_t k_contexts[] = { 512, 2048, 8192, 32768, 131072 };
-
-template <typename T> OrderedJson number_array(const void * data, size_t n) {
-    OrderedJson out = OrderedJson::array();
-    for (size_t i = 0; i < n; i++) {
-        out.push_back(static_cast<const T *>(data)[i]);
-    }
-    return out;
-}
-
-OrderedJson array_elements(const gguf_context * gguf, int64_t id, size_t n) {
-    const gguf_type type = gguf_get_arr_type(gguf, id);
-    if (type == GGUF_TYPE_STRING) {
-        OrderedJson out = OrderedJson::array();
-        for (size_t i = 0; i < n; i++) {
-            out.push_back(gguf_get_arr_str(gguf, id, i));
-        }
-        return out;
-    }
-    const void * data = gguf_get_arr_data(gguf, id);
-    switch (type) {
-        case GGUF_TYPE_UINT8: return number_array<uint8_t>(data, n);
-        case GGUF_TYPE_INT8: return number_array<int8_t>(data, n);
-        case GGUF_TYPE_UINT16: return number_array<uint16_t>(data, n);
-        case GGUF_TYPE_INT16: return number_array<int16_t>(data, n);
-        case GGUF_TYPE_UINT32: return number_array<uint32_t>(data, n);
-        case GGUF_TYPE_INT32: return number_array<int32_t>(data, n);
-        case GGUF_TYPE_FLOAT32: return number_array<float>(data, n);
-        case GGUF_TYPE_UINT64: return number_array<uint64_t>(data, n);
-        case GGUF_TYPE_INT64: return number_array<int64_t>(data, n);
-        case GGUF_TYPE_FLOAT64: return number_array<double>(data, n);
-        case GGUF_TYPE_BOOL: return number_array<bool>(data, n);
-        default: return OrderedJson::array();
-    }
-}
-
-OrderedJson value_of(const gguf_context * gguf, int64_t id) {
-    switch (gguf_get_kv_type(gguf, id)) {
-        case GGUF_TYPE_UINT8: return gguf_get_val_u8(gguf, id);
-        case GGUF_TYPE_INT8: return gguf_get_val_i8(gguf, id);
-        case GGUF_TYPE_UINT16: return gguf_get_val_u16(gguf, id);
-        case GGUF_TYPE_INT16: return gguf_get_val_i16(gguf, id);
-        case GGUF_TYPE_UINT32: return gguf_get_val_u32(gguf, id);
-        case GGUF_TYPE_INT32: return gguf_get_val_i32(gguf, id);
-        case GGUF_TYPE_FLOAT32: return gguf_get_val_f32(gguf, id);
-        case GGUF_TYPE_UINT64: return gguf_get_val_u64(gguf, id);
-        case GGUF_TYPE_INT64: return gguf_get_val_i64(gguf, id);
-        case GGUF_TYPE_FLOAT64: return gguf_get_val_f64(gguf, id);
-        case GGUF_TYPE_BOOL: return gguf_get_val_bool(gguf, id);
-        case GGUF_TYPE_STRING: {
-            const std::string text = gguf_get_val_str(gguf, id);
-            return text.size() <= k_shown_bytes
-                       ? OrderedJson(text)
-                       : OrderedJson{ { "bytes", text.size() }, { "first", text.substr(0, 256) } };
-        }
-        case GGUF_TYPE_ARRAY: {
-            const size_t n = gguf_get_arr_n(gguf, id);
-            if (n <= 2 * k_shown_elements) {
-                return array_elements(gguf, id, n);
-            }
-            return { { "count", n }, { "first", array_elements(gguf, id, k_shown_elements) } };
-        }
-        default: return nullptr;
-    }
-}
-
-OrderedJson metadata_of(const GgufReader & file) {
-    OrderedJson out = OrderedJson::object();
-    for (int64_t id = 0; id < gguf_get_n_kv(file.raw()); id++) {
-        out[gguf_get_key(file.raw(), id)] = value_of(file.raw(), id);
-    }
-    return out;
-}
 
 std::string kind_of(const GgufReader & file) {
     if (is_bundle(file)) {
@@ -162,23 +90,32 @@ class Lines {
     std::string text_;
 };
 
-void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJson & json, Lines & lines) {
-    ModelConfig config;
+// The hyperparameters; nullopt if this program cannot run the model, which is then said with the words of its error.
+std::optional<ModelConfig> config_if_supported(const GgufReader & file, OrderedJson & json, Lines & lines) {
     try {
-        config = read_model_config(file);
+        require_supported(file);
+        return read_model_config(file);
     } catch (const Error & e) {
         json["backbone"]["unsupported"] = e.message();
-        lines.add("note", "this program cannot run it: " + e.message());
+        lines.add("cannot run", e.message());
         if (!e.hint.empty()) {
             json["backbone"]["hint"] = e.hint;
             lines.add("hint", e.hint);
         }
+        return std::nullopt;
+    }
+}
+
+void describe_backbone(const GgufReader & file, const Counts & counts, OrderedJson & json, Lines & lines) {
+    const std::optional<ModelConfig> supported = config_if_supported(file, json, lines);
+    if (!supported) {
         return;
     }
-    json["backbone"] = { { "layers", config.n_layer },    { "width", config.n_embd },
-                         { "heads", config.n_head },      { "kv_heads", config.n_head_kv },
-                         { "head_dim", config.head_dim }, { "feed_forward", config.n_ff },
-                         { "vocab", config.n_vocab },     { "context", config.n_ctx_train } };
+    const ModelConfig & config = *supported;
+    json["backbone"]           = { { "layers", config.n_layer },    { "width", config.n_embd },
+                                   { "heads", config.n_head },      { "kv_heads", config.n_head_kv },
+                                   { "head_dim", config.head_dim }, { "feed_forward", config.n_ff },
+                                   { "vocab", config.n_vocab },     { "context", config.n_ctx_train } };
     lines.add("shape", std::to_string(config.n_layer) + " layers, width " + std::to_string(config.n_embd) + ", " +
                            std::to_string(config.n_head) + " heads (" + std::to_string(config.n_head_kv) +
                            " for keys and values) of " + std::to_string(config.head_dim) + ", feed-forward " +
@@ -258,7 +195,9 @@ void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines
                                { "block_count", config.base.block_count },
                                { "embedding_length", config.base.embedding_length },
                                { "vocab_size", config.base.vocab_size },
-                               { "tokens_sha256", config.base.tokens_sha256 } };
+                               { "tokens_sha256", config.base.tokens_sha256 },
+                               { "repo", config.base.repo },
+                               { "file", config.base.file } };
     lines.add("prompt", in_quotes(config.prompt_template) + ", answers after " + in_quotes(config.answer_prefix));
     lines.add(
         "fits",
@@ -266,6 +205,9 @@ void describe_sidecar(const GgufReader & file, OrderedJson & json, Lines & lines
             std::to_string(config.base.block_count) + " layers, width " + std::to_string(config.base.embedding_length) +
             ", " + std::to_string(config.base.vocab_size) + " tokens" +
             (config.base.tokens_sha256.empty() ? "" : " (" + shown(config.base.tokens_sha256.substr(0, 12)) + ")"));
+    if (!config.base.repo.empty()) {
+        lines.add("backbone", shown(config.base.repo + ":" + config.base.file));
+    }
     for (const auto & [field, label, text] : { std::tuple("eval_results", "results", config.eval_results),
                                                std::tuple("train_config", "training", config.train_config) }) {
         if (!text.empty()) {
@@ -365,7 +307,10 @@ FileDescription describe_file(const std::string & path, bool with_tensors) {
     if (kind == "backbone" || kind == "bundle") {
         describe_backbone(file, counts, json, lines);
     } else {
-        lines.add("memory", format_bytes(counts.bytes) + " beside the backbone");
+        if (kind == "gguf") {
+            config_if_supported(file, json, lines);
+        }
+        lines.add("memory", format_bytes(counts.bytes) + (kind == "gguf" ? " weights" : " beside the backbone"));
     }
     if (kind == "sidecar" || kind == "bundle") {
         describe_sidecar(file, json, lines);

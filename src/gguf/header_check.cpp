@@ -4,7 +4,9 @@
 #include "base/format.h"
 #include "ggml.h"
 #include "gguf.h"
+#include "gguf/foreign_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <unordered_set>
@@ -95,8 +97,9 @@ class HeaderChecker {
 
     void read_preamble() {
         if (size_ < 4 || std::memcmp(data_, GGUF_MAGIC, 4) != 0) {
-            fail(size_ == 0 ? "is empty, expected a GGUF file" : "is not a GGUF file (it does not start with \"GGUF\")",
-                 "give a .gguf file, or convert the model with penelope convert");
+            const ForeignFile file =
+                identify_foreign_file({ reinterpret_cast<const char *>(data_), std::min<size_t>(size_, 4096) }, size_);
+            fail(file.what, file.hint);
         }
         pos_                   = 4;
         const uint32_t version = read<uint32_t>("the version number");

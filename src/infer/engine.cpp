@@ -8,6 +8,7 @@
 #include "graph/batch_invariance.h"
 #include "method/registry.h"
 #include "model/load.h"
+#include "model/support.h"
 
 #include <filesystem>
 
@@ -62,6 +63,7 @@ std::shared_ptr<const Engine> Engine::load(const LoadOptions & options) {
         throw Error(ErrorKind::usage, options.base + ": is a LoRA, not a backbone",
                     "give the backbone with -m and this file with --lora");
     }
+    require_supported(*base);
     const auto sidecar =
         bundle    ? base
         : !beside ? nullptr

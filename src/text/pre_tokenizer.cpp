@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "gguf/keys.h"
 #include "text/regex.h"
+#include "text/tokenizer_support.h"
 
 #include <array>
 #include <utility>
@@ -167,6 +168,14 @@ std::string expand(std::string_view pattern) {
 
 } // namespace
 
+std::vector<std::string> pre_tokenizer_names() {
+    std::vector<std::string> names;
+    for (const Entry & entry : entries) {
+        names.emplace_back(entry.pre);
+    }
+    return names;
+}
+
 PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source, bool has_merges) {
     const std::string_view wanted = pre.empty() ? "default" : pre;
     for (const Entry & entry : entries) {
@@ -184,14 +193,10 @@ PreTokenizer::PreTokenizer(std::string_view pre, const std::string & source, boo
         is_fallback_    = wanted == "default";
         return;
     }
-    std::string known;
-    for (const Entry & entry : entries) {
-        known += (known.empty() ? "" : ", ") + std::string(entry.pre);
-    }
     throw Error(ErrorKind::unsupported,
                 in_quotes(source, 1024) + ": key " + in_quotes(keys::tokenizer_pre) + ": unknown pre-tokenizer " +
                     in_quotes(pre),
-                "supported: " + known);
+                "supported: " + join(pre_tokenizer_names(), ", "));
 }
 
 struct PieceScanner::Level {

@@ -7,6 +7,9 @@
 #include "gguf/reader.h"
 #include "gguf/writer.h"
 #include "text/byte_alphabet.h"
+#include "text/tokenizer_support.h"
+
+#include <algorithm>
 
 namespace penelope {
 
@@ -61,6 +64,32 @@ bool has_merges(VocabularyKind kind) {
 }
 
 } // namespace
+
+std::vector<std::string> tokenizer_models() {
+    std::vector<std::string> names;
+    for (const KindName & known : kind_names) {
+        names.emplace_back(known.model);
+    }
+    return names;
+}
+
+std::optional<MissingTokenizer> missing_tokenizer(const GgufReader & file) {
+    const std::string model = file.find_str(keys::tokenizer_model).value_or("");
+    if (model.empty()) {
+        return std::nullopt;
+    }
+    const auto known = std::find_if(std::begin(kind_names), std::end(kind_names),
+                                    [&](const KindName & kind) { return model == kind.model; });
+    if (known == std::end(kind_names)) {
+        return MissingTokenizer{ "tokenizer " + in_quotes(model), "tokenizers: " + join(tokenizer_models(), ", ") };
+    }
+    const std::string              pre   = file.find_str(keys::tokenizer_pre).value_or("");
+    const std::vector<std::string> names = pre_tokenizer_names();
+    if (has_merges(known->kind) && !pre.empty() && std::find(names.begin(), names.end(), pre) == names.end()) {
+        return MissingTokenizer{ "pre-tokenizer " + in_quotes(pre), "pre-tokenizers: " + join(names, ", ") };
+    }
+    return std::nullopt;
+}
 
 TokenizerData read_tokenizer_data(const GgufReader & file) {
     TokenizerData data;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "model/support.h"
 #include "train/file_hashes.h"
 #include "train/fit_modules.h"
 #include "train/save_model.h"
@@ -21,7 +22,9 @@ constexpr int kAnyRows = 1 << 20; // results are not cut off where no memory has
 Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collective & ranks)
     : settings_(settings), backend_(backend), ranks_(ranks), folder_(settings.out), curriculum_(1, 0, 0) {
     std::vector<Example> examples = read_examples(get_split(settings_.data, "train"));
-    task_ = resolve_settings(settings_, read_model_config(GgufReader::open(settings_.model.base)), examples);
+    const GgufReader     base     = GgufReader::open(settings_.model.base);
+    require_supported(base);
+    task_ = resolve_settings(settings_, read_model_config(base), examples);
     build_curriculum();
     model_ = std::make_unique<TrainedModel>(settings_.model, backend);
 

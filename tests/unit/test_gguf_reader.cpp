@@ -208,3 +208,25 @@ TEST_CASE("keys under an architecture and under an index") {
     CHECK(keys::general_dataset(2, "repo_url") == "general.dataset.2.repo_url");
     CHECK(keys::tokenizer_named_chat_template("tool_use") == "tokenizer.chat_template.tool_use");
 }
+
+TEST_CASE("files that are not GGUF are named for what they are") {
+    const TempDir dir;
+    const auto    error_for = [&](const std::string & content) {
+        return error_of([&] { GgufReader::open(dir.write("file", content)); });
+    };
+    const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 2147483648\n";
+    CHECK(contains(error_for(pointer).message(), "is a Git LFS pointer to a file of 2.00 GiB"));
+    CHECK(contains(error_for(pointer).hint, "git lfs pull"));
+    const std::string page = " \n<!DOCTYPE html><html><body>404</body></html>";
+    CHECK(contains(error_for(page).message(), "is a web page"));
+    CHECK(contains(error_for(page).hint, "resolve/main"));
+    const std::string tensors = std::string("\x02\0\0\0\0\0\0\0", 8) + "{}" + "....";
+    CHECK(contains(error_for(tensors).message(), "is a safetensors file"));
+    CHECK(contains(error_for(tensors).hint, "penelope convert DIR"));
+    CHECK(contains(error_for("{\"error\": \"Repository not found\"}").message(), "Repository not found"));
+    CHECK(contains(error_for("PK\x03\x04 and so on").message(), "zip archive or a PyTorch checkpoint"));
+    CHECK(contains(error_for("tjgg and so on").message(), "GGML file of 2023"));
+    CHECK(contains(error_for(std::string(5000, '\0')).message(), "begins with zeros"));
+    CHECK(contains(error_for("").hint, "did not finish"));
+    CHECK(contains(error_for("GGUF\x03").hint, "cut short"));
+}
