@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/sha256.h"
+#include "gguf/split_name.h"
 
 #include <sys/stat.h>
 
@@ -33,6 +34,19 @@ std::string identity_of(const std::string & path, int rank) {
            text(about.st_mtim.tv_nsec);
 }
 
+// A model split over several files counts as a whole.
+std::string sha256_with_parts(const std::string & path) {
+    const std::optional<SplitName> split = parse_split_name(path);
+    if (!split) {
+        return sha256_file(path);
+    }
+    std::string sums;
+    for (int number = 1; number <= split->count; number++) {
+        sums += sha256_file(split_path(split->prefix, number, split->count));
+    }
+    return sha256_hex(sums);
+}
+
 } // namespace
 
 std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths,
@@ -51,7 +65,7 @@ std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::s
 }
 
 std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths) {
-    return hash_files(ranks, paths, sha256_file);
+    return hash_files(ranks, paths, sha256_with_parts);
 }
 
 } // namespace penelope

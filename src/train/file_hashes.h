@@ -14,6 +14,7 @@ namespace penelope {
 // read a file, all ranks throw.
 std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths,
                                     const std::function<std::string(const std::string & path)> & hash);
-std::vector<std::string> hash_files(Collective & ranks, const std::vector<std::string> & paths); // with sha256_file
+std::vector<std::string> hash_files(Collective &                     ranks,
+                                    const std::vector<std::string> & paths); // of all parts of a split model
 
 } // namespace penelope
