@@ -45,6 +45,23 @@ if(PKG_CONFIG_FOUND)
   endif()
 endif()
 
+# For models by name.
+set(PENELOPE_CURL "auto" CACHE STRING "Download models by name through libcurl: auto (if it is found), on, off")
+set_property(CACHE PENELOPE_CURL PROPERTY STRINGS auto on off)
+string(TOLOWER "${PENELOPE_CURL}" curl)
+set(PENELOPE_HAS_CURL OFF)
+if(NOT curl MATCHES "^(auto|on|off)$")
+  message(FATAL_ERROR "PENELOPE_CURL is '${PENELOPE_CURL}': expected auto, on or off")
+elseif(PENELOPE_PROGRAM AND PKG_CONFIG_FOUND AND NOT curl STREQUAL "off")
+  # Older ones send the token to another port of the same host.
+  pkg_check_modules(CURL QUIET IMPORTED_TARGET libcurl>=7.83)
+  set(PENELOPE_HAS_CURL ${CURL_FOUND})
+  if(curl STREQUAL "on")
+    penelope_need("libcurl >= 7.83" libcurl4-openssl-dev "${CURL_FOUND}")
+  endif()
+endif()
+message(STATUS "libcurl: ${PENELOPE_HAS_CURL}")
+
 # For training on several processes or machines.
 set(PENELOPE_MPI "auto" CACHE STRING "Train on several ranks through MPI: auto (if it is found), on, off")
 set_property(CACHE PENELOPE_MPI PROPERTY STRINGS auto on off)

@@ -101,12 +101,17 @@ void write_modules(const GgufReader & file, const SidecarConfig & config, const 
 }
 
 FileResult export_penelope(const ExportOptions & options, const Inputs & in) {
-    const SidecarConfig config = checked_sidecar(in.file);
-    FileResult          result{ "penelope directory", options.out_path, "F32" };
-    OutputDir           out(options.out_path, options.force);
+    SidecarConfig config = checked_sidecar(in.file);
+    FileResult    result{ "penelope directory", options.out_path, "F32" };
+    OutputDir     out(options.out_path, options.force);
     if (has_lora(in.file)) {
         const GgufReader & base = in.base(options.as);
-        check_base(config, read_base_info(base));
+        const BaseInfo     info = read_base_info(base);
+        check_base(config, info);
+        if (config.base.repo.empty()) {
+            config.base.repo = info.repo;
+            config.base.file = info.file;
+        }
         write_peft_lora(in.file, read_model_config(base), config.base.name, out, "lora/");
     }
     write_modules(in.file, config, out.file("penelope.safetensors"), result);

@@ -89,6 +89,8 @@ SidecarConfig parse_penelope_config(const Json & config, const BaseInfo & base, 
         out.base.embedding_length = count_or("embedding_length", base.embedding_length);
         out.base.vocab_size       = count_or("vocab_size", base.vocab_size);
         out.base.tokens_sha256    = text_or(stated, "tokens_sha256", base.tokens_sha256, path);
+        out.base.repo             = text_or(stated, "repo", base.repo, path);
+        out.base.file             = text_or(stated, "file", base.file, path);
         check_base(out, base);
     }
     check_sidecar_config(out, path);
@@ -128,6 +130,10 @@ OrderedJson penelope_config_json(const SidecarConfig & config) {
     out["base"]["embedding_length"] = config.base.embedding_length;
     out["base"]["vocab_size"]       = config.base.vocab_size;
     out["base"]["tokens_sha256"]    = config.base.tokens_sha256;
+    if (!config.base.repo.empty()) {
+        out["base"]["repo"] = config.base.repo;
+        out["base"]["file"] = config.base.file;
+    }
     if (!config.train_config.empty()) {
         out["train_config"] = embedded_object(config.train_config, "train.config");
     }

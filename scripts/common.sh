@@ -31,7 +31,7 @@ missing_packages() {
   command -v python3 > /dev/null || echo python3
   python3 -m pip --version > /dev/null 2>&1 || echo python3-pip
   local package
-  for package in nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libtomlplusplus-dev libssl-dev libedit-dev libcpp-httplib-dev doctest-dev "$@"; do
+  for package in nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libtomlplusplus-dev libssl-dev libedit-dev libcpp-httplib-dev libcurl4-openssl-dev doctest-dev "$@"; do
     if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null)" != installed ]; then
       echo "$package"
     fi

@@ -6,6 +6,9 @@ namespace penelope {
 int cmd_run(const Options & options, Terminal & terminal);
 int cmd_chat(const Options & options, Terminal & terminal);
 int cmd_serve(const Options & options, Terminal & terminal);
+int cmd_pull(const Options & options, Terminal & terminal);
+int cmd_list(const Options & options, Terminal & terminal);
+int cmd_rm(const Options & options, Terminal & terminal);
 int cmd_info(const Options & options, Terminal & terminal);
 int cmd_convert(const Options & options, Terminal & terminal);
 int cmd_quantize(const Options & options, Terminal & terminal);
@@ -46,7 +49,22 @@ const std::vector<Command> & command_table() {
           "penelope serve -m base.gguf --sidecar listops.gguf --port 9000 --slots 8\n"
           "penelope serve -m base.gguf --host 0.0.0.0 --api-key-file keys.txt --cert server.pem --key server.key\n",
           cmd_serve },
-        { "info", "Show what a file is, what it fits and how much memory it needs", "FILE [--tensors]",
+        { "pull", "Download a model or sidecar by name", "USER/REPO[:QUANT] ...",
+          "Prints the path of the file; -hf USER/REPO[:QUANT] uses it by name. An interrupted download goes on where "
+          "it\n"
+          "stopped, and every file is checked against the hub's checksum. The cache is that of huggingface_hub and\n"
+          "llama.cpp: HF_HUB_CACHE, or hub in HF_HOME (default ~/.cache/huggingface). HF_ENDPOINT names another hub.\n",
+          "penelope pull ggml-org/SmolLM2-135M-Instruct-GGUF:Q8_0\n"
+          "penelope run -hf ggml-org/SmolLM2-135M-Instruct-GGUF:Q8_0 -p \"Who wrote Faust?\"\n",
+          cmd_pull },
+        { "list", "List the models that are downloaded", "",
+          "Every GGUF file in the cache, with the name -hf takes, its size and when it was last used.\n", "",
+          cmd_list },
+        { "rm", "Remove downloaded models", "USER/REPO[:QUANT] ...",
+          "Removes the files without asking and says how much space they took. Files other than GGUF stay.\n",
+          "penelope rm ggml-org/SmolLM2-135M-Instruct-GGUF:Q8_0\n", cmd_rm },
+        { "info", "Show what a file is, what it fits and how much memory it needs",
+          "FILE [--tensors]\n-hf USER/REPO[:QUANT] [--tensors]",
           "Backbones, LoRAs, sidecars and bundles; with --tensors every tensor too.\n",
           "penelope info model.gguf\n"
           "penelope info sidecar.gguf --json\n",

@@ -7,6 +7,7 @@
 #include "help.h"
 #include "interrupt.h"
 #include "manual.h"
+#include "model_names.h"
 #include "output.h"
 
 #include "base/atomic_file.h"
@@ -47,11 +48,6 @@ std::vector<std::string> command_names() {
 
 std::string version_text() {
     return "penelope " PENELOPE_VERSION "\n" + ggml_version_text() + "\nMPI: " + mpi_version_text();
-}
-
-bool has_option(const std::string & command, const std::string & name) {
-    const std::vector<const OptionRow *> rows = command_options(command);
-    return std::any_of(rows.begin(), rows.end(), [&](const OptionRow * row) { return name == row->name; });
 }
 
 void print_devices(Terminal & terminal) {
@@ -165,7 +161,7 @@ int dispatch(const std::vector<std::string> & args, Terminal & terminal, bool & 
     if (command == nullptr) {
         throw UsageError("penelope: no command given", "'penelope --help' lists the commands");
     }
-    return command->function(options, terminal);
+    return command->function(with_named_models(options, terminal), terminal);
 }
 
 int report(const Error & error, bool json, Terminal & terminal) {

@@ -5,6 +5,7 @@
 #include "infer/random_engine.h"
 #include "train/setting_table.h"
 
+#include <algorithm>
 #include <cctype>
 #include <sstream>
 
@@ -68,21 +69,28 @@ std::vector<OptionRow> make_table() {
     // clang-format off
     std::vector<OptionRow> table = {
         // Arguments.
-        { "file", "", argument, "FILE", "", "1", g_arguments, "info", "a GGUF file of any kind" },
+        { "file", "", argument, "FILE", "", "", g_arguments, "info",
+          "a GGUF file of any kind; left out with --hf-repo" },
         { "dir", "", argument, "DIR", "", "1", g_arguments, "convert",
           "Hugging Face model, PEFT adapter or Penelope directory" },
-        { "in", "", argument, "IN", "", "1", g_arguments, "quantize", "backbone or sidecar GGUF" },
+        { "in", "", argument, "IN", "", "1", g_arguments, "quantize",
+          "backbone or sidecar GGUF; left out with --hf-repo" },
         { "target", "", argument, "OUT", "", "1", g_arguments, "quantize",
           "file to write, or a directory for a file with the default name" },
         { "type", "", argument, "TYPE", "", "", g_arguments, "quantize", quantize_types.c_str() },
         { "file", "", argument, "SIDECAR", "", "1", g_arguments, "export",
-          "sidecar or LoRA; with --as hf the backbone itself" },
+          "sidecar or LoRA; with --as hf the backbone itself; left out with --sidecar-hf" },
         { "what", "", argument, "WHAT", "", "1", g_arguments, "data",
           "task to generate: listops, prosqa, prontoqa or thread; or a command: check describes a file of your own, "
           "split divides it into train, valid and test, audit looks for duplicate ids and questions" },
         { "path", "", argument, "PATH", "", "", g_arguments, "data",
           "with check and split: one file; with audit: a directory or files", true },
 
+        { "name", "", argument, "USER/REPO[:QUANT]", "", "1", g_arguments, "pull",
+          "what to download: a repository and the quantization or file of it (default Q4_K_M, else Q8_0, else the "
+          "first)", true },
+        { "name", "", argument, "USER/REPO[:QUANT]", "", "1", g_arguments, "rm",
+          "what to remove: one quantization or file, or all GGUF files of the repository", true },
         { "input", "", argument, "RUN|RESULTS", "", "1", g_arguments, "report",
           "run folders of penelope train, JSON printed by penelope eval --json, or prediction files; each may "
           "be LABEL=PATH", true },
@@ -94,10 +102,27 @@ std::vector<OptionRow> make_table() {
         // Model.
         { "model", "-m", text, "BASE", "", "", g_model, "run chat bench train learn eval export data serve",
           "backbone GGUF, or a bundle of backbone and sidecar" },
+        { "hf-repo", "-hf -hfr", text, "USER/REPO[:QUANT]", "", "", g_model,
+          "run chat bench train learn eval export data serve info quantize convert",
+          "a model of the Hugging Face hub by name instead of a file, downloaded once; QUANT defaults to Q4_K_M, else "
+          "Q8_0, else the first file. Of a sidecar's repository the backbone is found, too" },
+        { "hf-file", "-hff", text, "FILE", "", "", g_model,
+          "run chat bench train learn eval export data serve info quantize convert",
+          "with --hf-repo: this file of the repository" },
         { "sidecar", "--latent", text, "FILE", "", "", g_model, "run chat bench eval serve",
           "Penelope, Coconut or CODI sidecar trained for this backbone" },
         { "lora", "--lora-scaled", text, "FILE[:SCALE]", "", "", g_model, "run chat bench eval serve",
           "LoRA adapter and its scale (default 1); repeatable", true },
+        { "sidecar-hf", "", text, "USER/REPO[:FILE]", "", "", g_model, "run chat bench eval serve export",
+          "a sidecar of the Hugging Face hub by name" },
+        { "yes", "-y", flag, "", "", "", g_model, "run chat bench eval serve",
+          "download the backbone of a sidecar's repository without asking" },
+        { "hf-token", "-hft", text, "TOKEN", "", "", g_model,
+          "run chat bench train learn eval export data serve info quantize convert pull",
+          "access token for gated and private repositories (default: HF_TOKEN)" },
+        { "offline", "", flag, "", "", "", g_model,
+          "run chat bench train learn eval export data serve info quantize convert pull",
+          "no network: only models that are downloaded already" },
         { "ignore-mismatch", "", flag, "", "", "", g_model, "run chat bench eval serve",
           "only warn when the sidecar was trained on other weights, or when its LoRA was not trained to write steps "
           "(--cot)" },
@@ -210,7 +235,7 @@ std::vector<OptionRow> make_table() {
 
         // Output of run.
         { "json", "", flag, "", "", "", g_output,
-          "run chat info convert quantize export data bench eval train learn report serve",
+          "run chat info convert quantize export data bench eval train learn report serve pull list rm",
           "print JSON on stdout, errors included" },
         { "trace", "", text, "FILE.jsonl", "", "", g_output, "run",
           "write one JSON line per latent step: norms, cosines, alpha, the top tokens of each state" },
@@ -391,6 +416,11 @@ std::vector<const OptionRow *> command_options(std::string_view command) {
     return rows;
 }
 
+bool has_option(std::string_view command, std::string_view name) {
+    const std::vector<const OptionRow *> rows = command_options(command);
+    return std::any_of(rows.begin(), rows.end(), [&](const OptionRow * row) { return name == row->name; });
+}
+
 std::vector<std::string> aliases_of(const OptionRow & row) {
     return words(row.aliases);
 }
@@ -422,7 +452,6 @@ std::string foreign_flag_hint(std::string_view flag_text) {
         { "-i", "use 'penelope chat'" },
         { "-st", "use 'penelope chat -p TEXT'" },
         { "-ctv", "--kv-type sets the type of keys and values together" },
-        { "-hf", "download the GGUF first and give it with -m" },
         { "-ub", "the physical batch size is chosen automatically" },
         { "-fa", "flash attention is used automatically where it is faster" },
     };

@@ -40,6 +40,7 @@ const std::vector<OptionRow> & option_table();
 
 // The rows of one command.
 std::vector<const OptionRow *> command_options(std::string_view command);
+bool                           has_option(std::string_view command, std::string_view name);
 
 std::vector<std::string> aliases_of(const OptionRow & row);
 std::string              environment_name(const OptionRow & row); // "PENELOPE_TOP_K"

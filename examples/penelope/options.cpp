@@ -116,6 +116,10 @@ void Options::set(const OptionRow & row, const std::vector<std::string> & values
     }
 }
 
+void Options::replace(std::string_view name, const std::string & value) {
+    values_.insert_or_assign(row(name).name, Value{ { value }, OptionSource::flag });
+}
+
 bool Options::given(std::string_view name) const {
     row(name);
     return values_.find(name) != values_.end();

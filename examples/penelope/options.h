@@ -48,6 +48,8 @@ class Options {
     // messages, "PENELOPE_TEMP", "a.toml", "" for flags.
     void set(const OptionRow & row, const std::vector<std::string> & values, OptionSource source,
              const std::string & where);
+    // As if it were given by flag, in place of what was given.
+    void replace(std::string_view name, const std::string & value);
 
   private:
     struct Value {

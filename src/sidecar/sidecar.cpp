@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/hub_path.h"
 #include "base/log.h"
 #include "gguf/finite.h"
 #include "gguf/keys.h"
@@ -154,6 +155,8 @@ SidecarConfig read_sidecar_config(const GgufReader & file) {
     config.base.embedding_length = file.get_u32(keys::penelope_base_embedding_length);
     config.base.vocab_size       = file.get_u32(keys::penelope_base_vocab_size);
     config.base.tokens_sha256    = text_or_empty(file, keys::penelope_base_tokens_sha256);
+    config.base.repo             = text_or_empty(file, keys::penelope_base_repo);
+    config.base.file             = text_or_empty(file, keys::penelope_base_file);
     config.base.fingerprint.runs =
         file.find_i32_array(keys::penelope_base_sample_types).value_or(std::vector<int32_t>{});
     config.base.fingerprint.values = file.find_f32_array(keys::penelope_base_sample).value_or(std::vector<float>{});
@@ -187,6 +190,10 @@ void write_sidecar_keys(GgufWriter & writer, const SidecarConfig & config) {
     writer.set_u32(keys::penelope_base_embedding_length, config.base.embedding_length);
     writer.set_u32(keys::penelope_base_vocab_size, config.base.vocab_size);
     writer.set_str(keys::penelope_base_tokens_sha256, config.base.tokens_sha256);
+    if (!config.base.repo.empty()) {
+        writer.set_str(keys::penelope_base_repo, config.base.repo);
+        writer.set_str(keys::penelope_base_file, config.base.file);
+    }
     if (config.halt_cosine > 0) {
         writer.set_f32(keys::penelope_settled, config.halt_cosine);
     }
@@ -234,6 +241,8 @@ void remove_sidecar_keys(GgufWriter & writer) {
                               keys::penelope_base_sample,
                               keys::penelope_base_sample_types,
                               keys::penelope_base_by_importance,
+                              keys::penelope_base_repo,
+                              keys::penelope_base_file,
                               keys::penelope_base_name,
                               keys::penelope_base_architecture,
                               keys::penelope_base_block_count,
@@ -317,6 +326,10 @@ BaseInfo read_base_info(const GgufReader & base) {
         info.vocab_size = base.get_u32(keys::arch(info.architecture, keys::vocab_size));
     }
     info.fingerprint = fingerprint_weights(base);
+    if (const std::optional<HubPath> origin = parse_hub_path(base.path())) {
+        info.repo = origin->repo;
+        info.file = origin->file;
+    }
     return info;
 }
 

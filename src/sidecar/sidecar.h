@@ -32,6 +32,7 @@ struct BaseInfo {
     uint32_t          vocab_size       = 0;
     std::string       tokens_sha256; // of the vocabulary, see text/tokenizer_data.h; may be empty in a sidecar
     WeightFingerprint fingerprint;   // of the weights; may be empty in a sidecar
+    std::string       repo, file;    // where it was downloaded from: "USER/REPO" and its file there; empty if unknown
 };
 
 struct SidecarConfig {

@@ -125,6 +125,8 @@ void save_sidecar_and_backbone(const TrainedModel & model, const SavedMetadata &
     save_backbone(model, texts.name, backbone, std::nullopt, [&](const std::string & written) {
         SidecarConfig sidecar    = model.sidecar();
         sidecar.base.fingerprint = fingerprint_weights(GgufReader::open(written));
+        sidecar.base.repo        = ""; // the new backbone is not the one that was downloaded
+        sidecar.base.file        = "";
         save_adapter(model, texts, std::move(sidecar), path);
     });
 }
