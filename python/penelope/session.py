@@ -214,6 +214,34 @@ class Session:
         chosen.n_stable_prefix = encoded.n_stable_prefix
         return self._run(encoded.tokens, chosen, stream)
 
+    def logits(
+        self,
+        prompt: str | list[str],
+        *,
+        latent_steps: LatentSteps = None,
+        method: str | None = None,
+        raw: bool = False,
+    ) -> npt.NDArray[np.float32]:
+        """Logits of the first token of the answer, [n_vocab]; for a list of prompts [n, n_vocab].
+
+        For the token after any text, not only an answer, give the text with raw=True.
+        """
+        options = native_options(latent_steps, method=method)
+        if isinstance(prompt, str):
+            tokens = self._model.encode_prompt(prompt, raw).tokens
+            with self._lock:
+                row: npt.NDArray[np.float32] = self._native.logits([tokens], options)[0]
+            return row
+        self._cancelled = False
+        encoded = [self._model.encode_prompt(text, raw) for text in prompt]
+        if not encoded:
+            raise UsageError("prompt: the list is empty")
+        with self._lock:
+            rows = [
+                batch.logits([one.tokens for one in group], options) for batch, group in self._groups(encoded)
+            ]
+        return np.concatenate(rows)
+
     def trace(self, prompt: str, *, latent_steps: int | None = None, raw: bool = False) -> Trace:
         """The latent trajectory of a prompt: M, R and H of every step as arrays. Needs a Penelope sidecar."""
         tokens = self._model.encode_prompt(prompt, raw).tokens
@@ -272,21 +300,27 @@ class Session:
             self._lock.release()
             raise
 
+    def _groups(
+        self, prompts: list[_penelope.EncodedPrompt]
+    ) -> Iterator[tuple[_penelope.Session, list[_penelope.EncodedPrompt]]]:
+        """The prompts in groups that are computed side by side, and the session for them. Needs the lock."""
+        if self._batch is None and prompts:
+            self._batch = _penelope.Session(self._model, *self._arguments, self._batch_size)
+        for start in range(0, len(prompts), self._batch_size):
+            if self._cancelled:
+                raise PenelopeError(f"cancelled after {start} of {len(prompts)} prompts", "cancelled")
+            assert self._batch is not None
+            yield self._batch, prompts[start : start + self._batch_size]
+
     def _run_batch(
         self, prompts: list[_penelope.EncodedPrompt], options: _penelope.GenerateOptions
     ) -> list[Answer]:
         answers: list[Answer] = []
         with self._lock:
-            if self._batch is None and prompts:
-                self._batch = _penelope.Session(self._model, *self._arguments, self._batch_size)
-            for start in range(0, len(prompts), self._batch_size):
-                assert self._batch is not None
-                if self._cancelled:
-                    raise PenelopeError(f"generate: cancelled after {start} of {len(prompts)} prompts", "cancelled")
-                group = prompts[start : start + self._batch_size]
+            for batch, group in self._groups(prompts):
                 options.reasoning = group[0].reasoning
-                made = self._batch.generate_batch([prompt.tokens for prompt in group], options)
+                made = batch.generate_batch([prompt.tokens for prompt in group], options)
                 answers += [Answer(**answer, seed=options.sampling.seed) for answer in made]
-            if any(answer.finish_reason == "cancelled" for answer in answers):
-                raise PenelopeError("generate: cancelled", "cancelled")
+        if any(answer.finish_reason == "cancelled" for answer in answers):
+            raise PenelopeError("generate: cancelled", "cancelled")
         return answers

@@ -172,6 +172,19 @@ class PySession {
         return to_dict(stream_answer_);
     }
 
+    // [prompts, n_vocab]
+    Array logits(const std::vector<Tokens> & prompts, const GenerateOptions & options) {
+        std::vector<float> all;
+        run([&] {
+            for (const std::vector<float> & row : session_->logits(prompts, options)) {
+                all.insert(all.end(), row.begin(), row.end());
+            }
+        });
+        const int64_t n_prompts = int64_t(prompts.size());
+        const int64_t n_vocab   = int64_t(all.size()) / n_prompts;
+        return to_array(std::move(all), { n_prompts, n_vocab });
+    }
+
     // The latent states by name, and what each step says.
     nb::tuple trace(const Tokens & prompt, int n_steps) {
         std::vector<StateTensor> states;
@@ -241,6 +254,7 @@ void bind_session(nb::module_ & m) {
         .def("start", &PySession::start, nb::arg("prompt"), nb::arg("options"))
         .def("next", &PySession::next)
         .def("finish", &PySession::finish)
+        .def("logits", &PySession::logits, nb::arg("prompts"), nb::arg("options"))
         .def("trace", &PySession::trace, nb::arg("prompt"), nb::arg("n_steps"))
         .def("clear", &PySession::clear)
         .def("cancel", &PySession::cancel);

@@ -354,6 +354,22 @@ std::vector<std::vector<Answer>> Session::generate_sweep(const std::vector<std::
     return all;
 }
 
+std::vector<std::vector<float>> Session::logits(const std::vector<std::vector<int32_t>> & prompts,
+                                                const GenerateOptions &                   options) {
+    const CancelRequest::Call call(impl_->cancel);
+    if (prompts.empty()) {
+        return {};
+    }
+    const Method &      method = impl_->engine->method(options.method);
+    const HaltingPolicy plan   = impl_->plan(method, options);
+    check_request(method, impl_->context, prompts, plan.max_steps);
+    impl_->cached.clear();
+    ClearCacheOnFailure rows(impl_->context);
+    LatentResult        latent = impl_->prefill(method, fresh_prompts(prompts), plan, {});
+    rows.done();
+    return std::move(latent.prefilled.logits);
+}
+
 std::vector<StateTensor> Session::dump(const std::vector<int32_t> & prompt, int n_steps) {
     const CancelRequest::Call call(impl_->cancel);
     const Method &            method = impl_->engine->method("");

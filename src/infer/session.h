@@ -141,6 +141,11 @@ class Session {
     std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 
+    // The logits of the first token of each answer, side by side, at most options().n_streams. Of the options the method
+    // and K count.
+    std::vector<std::vector<float>> logits(const std::vector<std::vector<int32_t>> & prompts,
+                                           const GenerateOptions &                   options);
+
     // The latent trajectory of one prompt, for people who want to look inside. trace() needs Penelope, dump() any
     // latent method. on_step is called after each step; false: no more.
     std::vector<TraceStep>   trace(const std::vector<int32_t> & prompt, int n_steps, bool attention = false,
