@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,6 +59,7 @@ class Stream(Iterator[str]):
         try:
             self._answer = Answer(**self._native.finish(), seed=self._seed)
         finally:
+            self._session._streaming_thread = None
             self._session._lock.release()
 
     def __enter__(self) -> Stream:
@@ -67,7 +69,8 @@ class Stream(Iterator[str]):
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(PenelopeError):  # nobody waits for it
+            self.close()
 
     @property
     def answer(self) -> Answer:
@@ -107,6 +110,7 @@ class Session:
         self._native = _penelope.Session(model, n_ctx, threads, kv_type, 1)
         self._batch: _penelope.Session | None = None
         self._cancelled = False
+        self._streaming_thread: int | None = None  # that has opened the stream which runs
 
     @property
     def n_ctx(self) -> int:
@@ -229,14 +233,14 @@ class Session:
         options = native_options(latent_steps, method=method)
         if isinstance(prompt, str):
             tokens = self._model.encode_prompt(prompt, raw).tokens
-            with self._lock:
+            with self._turn():
                 row: npt.NDArray[np.float32] = self._native.logits([tokens], options)[0]
             return row
         self._cancelled = False
         encoded = [self._model.encode_prompt(text, raw) for text in prompt]
         if not encoded:
             raise UsageError("prompt: the list is empty")
-        with self._lock:
+        with self._turn():
             rows = [
                 batch.logits([one.tokens for one in group], options) for batch, group in self._groups(encoded)
             ]
@@ -245,7 +249,7 @@ class Session:
     def trace(self, prompt: str, *, latent_steps: int | None = None, raw: bool = False) -> Trace:
         """The latent trajectory of a prompt: M, R and H of every step as arrays. Needs a Penelope sidecar."""
         tokens = self._model.encode_prompt(prompt, raw).tokens
-        with self._lock:
+        with self._turn():
             states, steps = self._native.trace(tokens, native_steps(latent_steps))
         n_steps = len(steps) - 1
 
@@ -273,7 +277,7 @@ class Session:
 
     def clear(self) -> None:
         """Forgets the cached timeline."""
-        with self._lock:
+        with self._turn():
             self._native.clear()
 
     def cancel(self) -> None:
@@ -287,14 +291,31 @@ class Session:
         if self._batch is not None:
             self._batch.cancel()
 
+    def _check_turn(self) -> None:
+        """A thread that waited for a stream of its own would wait forever."""
+        if self._streaming_thread == threading.get_ident():
+            raise UsageError(
+                "session: a stream of this thread is still open",
+                hint="read it to its end or close() it first; Model.session() gives another session",
+            )
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Waits until the session is free."""
+        self._check_turn()
+        with self._lock:
+            yield
+
     def _run(self, tokens: list[int], options: _penelope.GenerateOptions, stream: bool) -> Answer | Stream:
         seed = options.sampling.seed
         if not stream:
-            with self._lock:
+            with self._turn():
                 return Answer(**self._native.generate(tokens, options), seed=seed)
+        self._check_turn()
         self._lock.acquire()
         try:
             self._native.start(tokens, options)
+            self._streaming_thread = threading.get_ident()
             return Stream(self, self._native, seed)
         except BaseException:
             self._lock.release()
@@ -316,7 +337,7 @@ class Session:
         self, prompts: list[_penelope.EncodedPrompt], options: _penelope.GenerateOptions
     ) -> list[Answer]:
         answers: list[Answer] = []
-        with self._lock:
+        with self._turn():
             for batch, group in self._groups(prompts):
                 options.reasoning = group[0].reasoning
                 made = batch.generate_batch([prompt.tokens for prompt in group], options)

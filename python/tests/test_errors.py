@@ -56,6 +56,13 @@ def test_numbers_out_of_range(model: penelope.Model) -> None:
         penelope.Model(BASE, kv_type="f8")
 
 
+def test_a_stream_raises_where_it_is_read(model: penelope.Model) -> None:
+    stream = model.generate(QUESTION, latent_steps=99, stream=True)
+    with pytest.raises(penelope.UsageError, match="latent_steps 99: out of range"):
+        next(stream)
+    assert model.generate(QUESTION).text == "J"
+
+
 def test_prompts(model: penelope.Model) -> None:
     with pytest.raises(penelope.UsageError, match="empty"):
         model.generate("")

@@ -38,6 +38,18 @@ def test_a_stream_that_is_closed_frees_the_session(model: penelope.Model) -> Non
     assert model.generate(QUESTION).text == "J"
 
 
+def test_an_open_stream_is_named_instead_of_waited_for(model: penelope.Model) -> None:
+    stream = model.generate(QUESTION, stream=True)
+    with pytest.raises(penelope.UsageError, match="a stream of this thread is still open") as error:
+        model.generate(QUESTION)
+    assert "close()" in error.value.hint
+    with pytest.raises(penelope.UsageError, match="still open"):
+        model.generate(QUESTION, stream=True)
+    assert model.session().generate(QUESTION).text == "J"
+    stream.close()
+    assert model.generate(QUESTION).text == "J"
+
+
 def test_a_list_of_prompts_gets_the_answers_of_each(model: penelope.Model, questions: list[str]) -> None:
     some = questions[:19]  # more than two batches, the last one not full
     together = model.generate(some, latent_steps=8)
