@@ -141,8 +141,8 @@ class Session {
     std::vector<std::vector<Answer>> generate_sweep(const std::vector<std::vector<int32_t>> & prompts,
                                                     const std::vector<int> & steps, const GenerateOptions & options);
 
-    // The logits of the first token of each answer, side by side, at most options().n_streams. Of the options the method
-    // and K count.
+    // The logits of the first token of each answer, side by side, at most options().n_streams. Uses method and n_steps
+    // of the options.
     std::vector<std::vector<float>> logits(const std::vector<std::vector<int32_t>> & prompts,
                                            const GenerateOptions &                   options);
 
