@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "interrupt.h"
 
 namespace penelope {
 
@@ -57,7 +58,7 @@ HubSettings hub_settings(const Options & options) {
 }
 
 HubSession::HubSession(const Options & options, Terminal & terminal)
-    : settings_(hub_settings(options)), terminal_(terminal), hold_(InterruptDeferral::all_signals) {}
+    : settings_(hub_settings(options)), terminal_(terminal) {}
 
 DownloadCallbacks HubSession::callbacks() const {
     DownloadCallbacks callbacks;
@@ -71,6 +72,7 @@ DownloadCallbacks HubSession::callbacks() const {
 }
 
 FetchPlan HubSession::plan(const RepoName & name) const {
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
     return plan_fetch(settings_, name, callbacks());
 }
 
@@ -78,8 +80,9 @@ std::string HubSession::fetch(const FetchPlan & plan) const {
     for (const RepoFile & file : plan.missing) {
         terminal_.tell("downloading " + plan.name.repo + "/" + file.path + " (" + format_bytes(file.size) + ")");
     }
-    const Stopwatch   clock;
-    const std::string path = penelope::fetch(settings_, plan, callbacks());
+    const InterruptDeferral hold(InterruptDeferral::all_signals);
+    const Stopwatch         clock;
+    const std::string       path = penelope::fetch(settings_, plan, callbacks());
     terminal_.progress("");
     if (!plan.missing.empty()) {
         terminal_.note("downloaded in " + format_duration(clock.elapsed_ms()) + ": " + path);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "hub/fetch.h"
-#include "interrupt.h"
 #include "options.h"
 #include "terminal.h"
 
@@ -26,9 +25,8 @@ class HubSession {
   private:
     DownloadCallbacks callbacks() const;
 
-    HubSettings       settings_;
-    Terminal &        terminal_;
-    InterruptDeferral hold_;
+    HubSettings settings_;
+    Terminal &  terminal_;
 };
 
 } // namespace penelope

@@ -258,8 +258,14 @@ void download_file(const HubSettings & settings, const RepoCache & cache, const 
     }
     Incomplete target(part, file);
     target.require_space();
+    const bool resumed = target.size() > 0;
     Downloader(settings, cache.repo(), commit, file, callbacks, target).run();
-    const std::string found = target.checksum();
+    std::string found = target.checksum();
+    if (found != file.oid && resumed) { // what an earlier attempt left may be wrong
+        target.restart();
+        Downloader(settings, cache.repo(), commit, file, callbacks, target).run();
+        found = target.checksum();
+    }
     if (found != file.oid) {
         fs::remove(part, ec);
         throw Error(ErrorKind::format,

@@ -18,12 +18,11 @@ struct HttpRequest {
 };
 
 struct HttpReply {
-    long                               status = 0;          // 0: no reply
-    std::map<std::string, std::string> headers;             // of the last reply, names in lower case
-    std::string                        error_body;          // of a reply other than 2xx, its first 64 KiB
-    std::string                        failure;             // "": the whole reply came; else why it did not
-    bool                               unreachable = false; // no connection was made
-    bool                               aborted     = false; // by on_body or cancelled
+    long                               status = 0;      // 0: no reply
+    std::map<std::string, std::string> headers;         // of the last reply, names in lower case
+    std::string                        error_body;      // of a reply other than 2xx, its first 64 KiB
+    std::string                        failure;         // "": the whole reply came; else why it did not
+    bool                               aborted = false; // by on_body or cancelled
 
     bool ok() const { return status >= 200 && status < 300; }
 };

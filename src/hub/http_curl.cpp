@@ -4,6 +4,7 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -73,16 +74,6 @@ void allow_protocols(CURL * curl, bool secure) {
 #endif
 }
 
-bool is_unreachable(CURLcode code) {
-    switch (code) {
-        case CURLE_COULDNT_RESOLVE_PROXY:
-        case CURLE_COULDNT_RESOLVE_HOST:
-        case CURLE_COULDNT_CONNECT:
-        case CURLE_SSL_CONNECT_ERROR: return true;
-        default: return false;
-    }
-}
-
 } // namespace
 
 HttpReply http_get(const HttpRequest & request, const HttpBody & on_body, const std::function<bool()> & cancelled) {
@@ -128,8 +119,9 @@ HttpReply http_get(const HttpRequest & request, const HttpBody & on_body, const 
     }
     if (code != CURLE_OK && !transfer.reply.aborted) {
         transfer.reply.failure = *message != '\0' ? message : curl_easy_strerror(code);
-        transfer.reply.unreachable =
-            is_unreachable(code) || (code == CURLE_OPERATION_TIMEDOUT && transfer.reply.status == 0);
+        std::replace_if( // it may quote the server
+            transfer.reply.failure.begin(), transfer.reply.failure.end(), [](char c) { return c < ' ' || c > '~'; },
+            '?');
     }
     return transfer.reply;
 }

@@ -185,6 +185,12 @@ class Failures(HubTest):
         self.hub.corrupt.clear()
         self.ok("pull", "me/tiny")
 
+    def test_wrong_bytes_of_an_earlier_attempt(self):
+        self.incomplete().parent.mkdir(parents=True)
+        self.incomplete().write_bytes(b"X" * 1000)
+        self.ok("pull", "me/tiny")
+        self.assertEqual(self.blob(self.big).read_bytes(), self.big)
+
     def test_more_bytes_than_announced(self):
         self.hub.sizes["tiny-Q8_0.gguf"] = len(self.big) - 10
         self.fails("me/tiny/tiny-Q8_0.gguf: the server sends more than", "pull", "me/tiny")
@@ -357,6 +363,10 @@ class Sidecars(HubTest):
             terminal.send("n\n")
             terminal.expect("you/sidecar: its backbone was not downloaded")
             self.assertEqual(terminal.wait(), 1)
+        with Pty("run", "-hf", "you/sidecar", *PROMPT, env=self.env) as terminal:
+            terminal.expect(r"\[Y/n\] ")
+            terminal.interrupt()
+            self.assertEqual(terminal.wait(), 130)
         with Pty("run", "-hf", "you/sidecar", *PROMPT, env=self.env) as terminal:
             terminal.expect(r"\[Y/n\] ")
             terminal.send("\n")
