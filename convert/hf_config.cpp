@@ -2,10 +2,9 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/number_text.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 namespace penelope {
 
@@ -126,18 +125,6 @@ void parse_rope(const json & config, const std::string & path, const Architectur
         throw Error(ErrorKind::unsupported, path + ": rope type '" + type + "' is not supported",
                     arch.scaled_rope ? "supported are 'default' and 'llama3'" : "supported is 'default'");
     }
-}
-
-// 1e-05 instead of the double nearest to the float 1e-05f.
-double shortest_decimal(float value) {
-    char text[32];
-    for (int digits = 1; digits <= 9; digits++) {
-        std::snprintf(text, sizeof text, "%.*g", digits, double(value));
-        if (std::strtof(text, nullptr) == value) {
-            break;
-        }
-    }
-    return std::strtod(text, nullptr);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "base/path.h"
+#include "base/trim.h"
 #include "gguf/keys.h"
 #include "gguf/reader.h"
 #include "gguf/writer.h"
@@ -24,11 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string trimmed(const std::string & text) {
-    const size_t first = text.find_first_not_of(" \t\r");
-    if (first == std::string::npos) {
-        return "";
-    }
-    std::string out = text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+    std::string out = trim(text);
     if (out.size() >= 2 && (out.front() == '"' || out.front() == '\'') && out.back() == out.front()) {
         out = out.substr(1, out.size() - 2);
     }

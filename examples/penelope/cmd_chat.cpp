@@ -13,6 +13,7 @@
 
 #include "base/atomic_file.h"
 #include "base/format.h"
+#include "base/trim.h"
 
 #include <algorithm>
 #include <optional>
@@ -287,7 +288,7 @@ void Chat::command(const std::string & line) {
 }
 
 int Chat::ask_once(const std::string & message) {
-    if (message.find_first_not_of(" \t\n") == std::string::npos) {
+    if (is_blank(message)) {
         throw UsageError("--prompt: empty message", "give a message, or remove -p to chat interactively");
     }
     once_ = true;
@@ -315,7 +316,7 @@ int Chat::loop(const std::string & history) {
             continue;
         }
         reset_interrupts();
-        if (message.find_first_not_of(" \t\n") == std::string::npos) {
+        if (is_blank(message)) {
             continue;
         }
         try {

@@ -3,12 +3,12 @@
 #include "output.h"
 
 #include "base/format.h"
+#include "base/number_text.h"
 #include "task/dataset_files.h"
 #include "train/check_data.h"
 
 #include <algorithm>
 #include <climits>
-#include <cstdio>
 
 namespace penelope {
 
@@ -80,12 +80,6 @@ std::string the_path(const std::vector<std::string> & paths, const std::string &
         throw UsageError("data " + what + ": takes one file", "penelope data " + what + " FILE");
     }
     return paths.front();
-}
-
-std::string with_digits(const char * format, double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), format, value);
-    return text;
 }
 
 void print_check(const OrderedJson & r, Terminal & terminal) {

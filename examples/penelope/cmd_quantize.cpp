@@ -1,4 +1,5 @@
 // penelope quantize: writes a model or adapter in another type.
+#include "base/trim.h"
 #include "commands.h"
 #include "convert/importance_matrix.h"
 #include "file_commands.h"
@@ -31,7 +32,7 @@ ImportanceMatrix importance_on(const std::string & text_path, const std::string 
         throw UsageError("--imatrix: " + backbone + " is not a backbone", "adapters are too small to need it");
     }
     const std::string text = read_text(text_path);
-    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    if (is_blank(text)) {
         throw UsageError("--imatrix: " + text_path + " is empty", "give a text of the kind the model will see");
     }
     LoadOptions load;

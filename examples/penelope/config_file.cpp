@@ -1,23 +1,16 @@
 #include "config_file.h"
 
+#include "base/number_text.h"
 #include "base/toml_text.h"
 #include "options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 
 namespace penelope {
 
 namespace {
-
-// Shortest text that reads back as the same number.
-std::string number_text(double value) {
-    char       buffer[64];
-    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value);
-    return std::string(buffer, end.ptr);
-}
 
 std::string scalar_text(const toml::node & node, const std::string & where) {
     if (const auto * text = node.as_string()) {
@@ -27,7 +20,7 @@ std::string scalar_text(const toml::node & node, const std::string & where) {
         return std::to_string(integer->get());
     }
     if (const auto * number = node.as_floating_point()) {
-        return number_text(number->get());
+        return shortest_text(number->get());
     }
     if (const auto * boolean = node.as_boolean()) {
         return boolean->get() ? "true" : "false";

@@ -4,6 +4,7 @@
 #include "output.h"
 
 #include "base/format.h"
+#include "base/number_text.h"
 #include "task/evaluation_file.h"
 
 #include <cmath>
@@ -12,9 +13,7 @@
 namespace penelope {
 
 std::string percent(double share) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.2f %%", 100 * share);
-    return text;
+    return fixed(100 * share, 2) + " %";
 }
 
 std::string difference_text(const PairedDifference & d) {
@@ -36,9 +35,7 @@ double rounded(double value, double unit) {
 
 // "auto (3.2)": with the mean number of steps taken.
 std::string auto_text(const Score & s) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "auto (%.2f)", s.n_steps_taken);
-    return text;
+    return "auto (" + fixed(s.n_steps_taken, 2) + ")";
 }
 
 OrderedJson table_row(const std::string & who, const Evaluation & run, const Score & s) {

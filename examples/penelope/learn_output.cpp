@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 
 #include <cmath>
 #include <cstdio>
@@ -16,12 +17,6 @@ namespace penelope {
 namespace {
 
 constexpr double kSecondsBetweenLines = 10; // where stderr is no terminal
-
-std::string with_digits(const char * format, double value) {
-    char text[64];
-    std::snprintf(text, sizeof(text), format, value);
-    return text;
-}
 
 // "1.9 GB": as people say it of a machine.
 std::string gigabytes(double bytes) {

@@ -2,26 +2,7 @@
 
 #include "base/clock.h"
 
-#include <cmath>
-#include <numeric>
-
 namespace penelope {
-
-double BenchCase::mean() const {
-    return ms.empty() ? 0.0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
-}
-
-double BenchCase::sd() const {
-    if (ms.size() < 2) {
-        return 0.0;
-    }
-    const double center = mean();
-    double       sum    = 0.0;
-    for (const double value : ms) {
-        sum += (value - center) * (value - center);
-    }
-    return std::sqrt(sum / static_cast<double>(ms.size() - 1));
-}
 
 void run_cases(std::vector<BenchCase> & cases, int repetitions, Terminal & terminal) {
     for (int i = 0; i <= repetitions; ++i) {

@@ -1,6 +1,7 @@
 // Runs benchmark cases repeatedly and records their times.
 #pragma once
 
+#include "base/statistics.h"
 #include "graph/rpc.h"
 #include "method/context.h"
 #include "terminal.h"
@@ -25,8 +26,8 @@ struct BenchCase {
     int                 layer_applications = 0;
     Traffic             traffic; // of the last repetition
 
-    double mean() const;
-    double sd() const; // sample standard deviation; 0 for one run
+    double mean() const { return mean_std(ms).mean; }
+    double sd() const { return mean_std(ms).sd; }
 };
 
 // One warm-up run per case, then `repetitions` rounds over all cases, so that a drifting clock speed affects all.

@@ -1,7 +1,9 @@
 #include "output.h"
 
+#include "base/markdown_table.h"
+#include "base/number_text.h"
+
 #include <algorithm>
-#include <cstdio>
 
 namespace penelope {
 
@@ -15,9 +17,7 @@ std::string cell_text(const OrderedJson & value) {
         return value.get<std::string>();
     }
     if (value.is_number_float()) {
-        char buffer[64];
-        std::snprintf(buffer, sizeof(buffer), "%.2f", value.get<double>());
-        return buffer;
+        return fixed(value.get<double>(), 2);
     }
     return dump_json(value);
 }
@@ -44,35 +44,6 @@ std::string csv_table(const std::vector<std::string> & columns, const Cells & ce
         out += "\n";
     };
     add(columns);
-    for (const auto & row : cells) {
-        add(row);
-    }
-    return out;
-}
-
-std::string markdown_table(const std::vector<std::string> & columns, const Cells & cells,
-                           const std::vector<bool> & numeric) {
-    std::vector<size_t> widths;
-    for (size_t i = 0; i < columns.size(); ++i) {
-        size_t width = std::max<size_t>(3, columns[i].size());
-        for (const auto & row : cells) {
-            width = std::max(width, row[i].size());
-        }
-        widths.push_back(width);
-    }
-    std::string out;
-    const auto  add = [&](const std::vector<std::string> & fields) {
-        for (size_t i = 0; i < fields.size(); ++i) {
-            const std::string padding(widths[i] - fields[i].size(), ' ');
-            out += "| " + (numeric[i] ? padding + fields[i] : fields[i] + padding) + " ";
-        }
-        out += "|\n";
-    };
-    add(columns);
-    for (size_t i = 0; i < columns.size(); ++i) {
-        out += "|" + std::string(numeric[i] ? widths[i] + 1 : widths[i] + 2, '-') + (numeric[i] ? ":" : "");
-    }
-    out += "|\n";
     for (const auto & row : cells) {
         add(row);
     }
@@ -114,7 +85,7 @@ std::string format_table(const std::vector<OrderedJson> & rows, TableFormat form
         }
         cells.push_back(std::move(fields));
     }
-    return format == TableFormat::csv ? csv_table(columns, cells) : markdown_table(columns, cells, numeric);
+    return format == TableFormat::csv ? csv_table(columns, cells) : MarkdownTable{ columns, numeric, cells }.text(true);
 }
 
 } // namespace penelope

@@ -1,6 +1,7 @@
 #include "prompt_input.h"
 
 #include "base/format.h"
+#include "base/trim.h"
 #include "interrupt.h"
 
 #include <poll.h>
@@ -63,10 +64,6 @@ std::string without_last_newline(std::string text) {
 }
 
 constexpr const char * line_hint = "each line is an object such as {\"id\": 1, \"question\": \"...\"}";
-
-bool is_blank(const std::string & line) {
-    return line.find_first_not_of(" \t\r") == std::string::npos;
-}
 
 std::string text_of(const Json & object, const std::string & origin) {
     const std::optional<std::string> prompt =

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/memory.h"
+#include "base/number_text.h"
 
 #include <cstdio>
 #include <memory>
@@ -12,12 +13,6 @@
 namespace penelope {
 
 namespace {
-
-std::string with_digits(const char * format, double value) {
-    char text[64];
-    std::snprintf(text, sizeof(text), format, value);
-    return text;
-}
 
 std::string progress_text(const UpdateReport & r) {
     return "update " + std::to_string(r.update) + "/" + std::to_string(r.n_updates);

@@ -1,17 +1,10 @@
 #include "learn/verdict.h"
 
-#include <algorithm>
-#include <cstdio>
+#include "base/number_text.h"
 
 namespace penelope {
 
 namespace {
-
-std::string with_digits(const char * format, double value) {
-    char text[64];
-    std::snprintf(text, sizeof(text), format, value);
-    return text;
-}
 
 bool is_above(const std::optional<PairedDifference> & difference) {
     return difference && difference->low > 0;
@@ -71,17 +64,6 @@ Verdict visible_verdict(const VerdictInput & s, const std::string & reason) {
 }
 
 } // namespace
-
-std::pair<double, double> wilson_interval(double share, size_t n) {
-    if (n == 0) {
-        return { 0, 1 };
-    }
-    constexpr double z      = 1.959964;
-    const double     count  = double(n);
-    const double     centre = (share + z * z / (2 * count)) / (1 + z * z / count);
-    const double half = z / (1 + z * z / count) * std::sqrt(share * (1 - share) / count + z * z / (4 * count * count));
-    return { std::clamp(centre - half, 0.0, share), std::clamp(centre + half, share, 1.0) }; // rounding stays inside
-}
 
 std::string percent_text(double share) {
     return with_digits("%.1f %%", 100 * share);

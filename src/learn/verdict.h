@@ -43,9 +43,6 @@ struct Verdict {
 constexpr double kTolerance = 0.05;
 Verdict          judge(const VerdictInput & scores);
 
-// Wilson's 95 % interval of a fraction.
-std::pair<double, double> wilson_interval(double share, size_t n);
-
 // "93.1 %"
 std::string percent_text(double share);
 

@@ -1,8 +1,9 @@
 #include "report/chart.h"
 
+#include "base/number_text.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 namespace penelope {
@@ -29,9 +30,7 @@ Line line_of(size_t i) {
 }
 
 std::string px(double value) {
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.1f", value);
-    const std::string all = text;
+    const std::string all = fixed(value, 1);
     return all.substr(all.size() - 2) == ".0" ? all.substr(0, all.size() - 2) : all;
 }
 

@@ -1,10 +1,11 @@
 #include "report/report_tables.h"
 
 #include "base/format.h"
+#include "base/markdown_table.h"
+#include "base/number_text.h"
 #include "task/compare.h"
 
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -12,22 +13,13 @@ namespace penelope {
 
 namespace {
 
-std::string fixed(double value, int n_digits) {
-    char text[64];
-    std::snprintf(text, sizeof(text), "%.*f", n_digits, value);
-    return std::isfinite(value) ? text : "";
+// Empty for a value that was not measured.
+std::string number(double value, int n_digits) {
+    return std::isfinite(value) ? fixed(value, n_digits) : "";
 }
 
 std::string with_std(const MeanStd & s, int n_digits) {
-    return fixed(s.mean, n_digits) + (s.sd > 0 ? " ± " + fixed(s.sd, n_digits) : "");
-}
-
-std::string in_cell(const std::string & text) {
-    std::string out;
-    for (char c : text) {
-        out += c == '|' ? "\\|" : c == '\n' ? " " : std::string(1, c);
-    }
-    return out;
+    return number(s.mean, n_digits) + (s.sd > 0 ? " ± " + number(s.sd, n_digits) : "");
 }
 
 template <typename Value> MeanStd mean_std_of(const ScoredMethod & method, Value value) {
@@ -61,20 +53,24 @@ std::string applications_text(const Evaluation & run, const Score & s) {
 } // namespace
 
 std::string results_table(const std::vector<ScoredMethod> & methods) {
-    std::string text = "## Results\n\n| method | runs | K | EM (%) | parsed (%) | output tokens | latency (ms) | layer "
-                       "applications |\n"
-                       "|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    MarkdownTable table;
+    table.columns = {
+        "method", "runs", "K", "EM (%)", "parsed (%)", "output tokens", "latency (ms)", "layer applications"
+    };
+    table.numeric.assign(table.columns.size(), true);
+    table.numeric[0] = false;
     for (const ScoredMethod & m : methods) {
         MeanStd latency = mean_std_of(m, [](const Score & s) { return s.latency_ms; });
         if (m.runs.size() == 1) {
             latency.sd = chosen_score(m.runs.front(), m.label).latency_sd;
         }
-        text += "| " + in_cell(m.label) + " | " + std::to_string(m.runs.size()) + " | " + values_of(m, depth_text) +
-                " | " + with_std(mean_std_of(m, [](const Score & s) { return 100 * s.em; }), 2) + " | " +
-                fixed(mean_std_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2) + " | " +
-                fixed(mean_std_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2) + " | " +
-                with_std(latency, 2) + " | " + values_of(m, applications_text) + " |\n";
+        table.rows.push_back({ m.label, std::to_string(m.runs.size()), values_of(m, depth_text),
+                               with_std(mean_std_of(m, [](const Score & s) { return 100 * s.em; }), 2),
+                               number(mean_std_of(m, [](const Score & s) { return 100 * s.parsed; }).mean, 2),
+                               number(mean_std_of(m, [](const Score & s) { return s.output_tokens; }).mean, 2),
+                               with_std(latency, 2), values_of(m, applications_text) });
     }
+    std::string text = "## Results\n\n" + table.text(false);
     text += "\nEM: mean ± sample standard deviation over the runs, each at its own K. Latency: of questions answered "
             "one at a time; of several runs mean ± "
             "standard deviation of their means, of one run that over the questions. Layer applications: sequential, "
@@ -84,7 +80,7 @@ std::string results_table(const std::vector<ScoredMethod> & methods) {
     if (!first.chance.empty()) {
         std::vector<std::string> levels;
         for (const ChanceLevel & level : first.chance) {
-            levels.push_back(fixed(100 * level.share, 2) + " % (" + level.how + ")");
+            levels.push_back(number(100 * level.share, 2) + " % (" + level.how + ")");
         }
         text += "Without reasoning: " + join(levels, ", ") + ".\n";
     }
@@ -101,39 +97,41 @@ std::string question_depth_table(const std::vector<ScoredMethod> & methods) {
     if (depths.size() < 2) {
         return "";
     }
-    std::string head = "| method |", line = "|---|", rows;
+    MarkdownTable table{ { "method" }, { false }, {} };
     for (int depth : depths) {
-        head += " " + std::to_string(depth) + " |";
-        line += "---:|";
+        table.columns.push_back(std::to_string(depth));
+        table.numeric.push_back(true);
     }
     for (const ScoredMethod & method : methods) {
         std::map<int, double> cells;
         for (const ChartPoint & p : by_question_depth(method).points) {
             cells[int(p.x)] = p.y;
         }
-        rows += "| " + in_cell(method.label) + " |";
+        table.rows.push_back({ method.label });
         for (int depth : depths) {
             const auto cell = cells.find(depth);
-            rows += (cell == cells.end() ? "" : " " + fixed(cell->second, 1)) + " |";
+            table.rows.back().push_back(cell == cells.end() ? "" : number(cell->second, 1));
         }
-        rows += "\n";
     }
-    return "## Exact match (%) by depth of the question\n\n" + head + "\n" + line + "\n" + rows;
+    return "## Exact match (%) by depth of the question\n\n" + table.text(false);
 }
 
 std::string runs_table(const std::vector<NamedRun> & runs) {
-    std::string text = "## Training runs\n\n| run | updates | last loss | valid EM (%) | K | target tokens/s | time | "
-                       "peak memory |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    MarkdownTable table;
+    table.columns = { "run", "updates", "last loss", "valid EM (%)", "K", "target tokens/s", "time", "peak memory" };
+    table.numeric.assign(table.columns.size(), true);
+    table.numeric[0] = false;
     for (const auto & [label, log] : runs) {
         const double exact = log.k_default >= 0 && size_t(log.k_default) < log.exact_by_depth.size()
                                  ? log.exact_by_depth[size_t(log.k_default)]
                                  : NAN;
-        text += "| " + in_cell(label) + " | " + std::to_string(log.n_updates) + " | " +
-                fixed(averaged(log.loss).back().y, 4) + " | " + fixed(100 * exact, 2) + " | " +
-                (log.k_default < 0 ? "" : std::to_string(log.k_default)) + " | " + fixed(log.tokens_per_second, 0) +
-                " | " + format_duration(log.seconds * 1000) + " | " + format_bytes(log.peak_memory) + " |\n";
+        table.rows.push_back({ label, std::to_string(log.n_updates), number(averaged(log.loss).back().y, 4),
+                               number(100 * exact, 2), log.k_default < 0 ? "" : std::to_string(log.k_default),
+                               number(log.tokens_per_second, 0), format_duration(log.seconds * 1000),
+                               format_bytes(log.peak_memory) });
     }
-    return text + "\nValid EM: of the finished run's best weights on the whole validation set, at the K it chose.\n";
+    return "## Training runs\n\n" + table.text(false) +
+           "\nValid EM: of the finished run's best weights on the whole validation set, at the K it chose.\n";
 }
 
 } // namespace penelope

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
+#include "base/trim.h"
 
 #include <openssl/crypto.h>
 
@@ -43,8 +44,7 @@ void add_key(const std::string & text, const std::string & origin, std::vector<s
 } // namespace
 
 std::string without_blanks(const std::string & text) {
-    const size_t first = text.find_first_not_of(kBlanks);
-    return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+    return trim(text, kBlanks);
 }
 
 std::vector<std::string> parse_keys(const std::string & text, const std::string & origin) {

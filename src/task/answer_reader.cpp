@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/trim.h"
 #include "task/question.h"
 #include "text/normalize.h"
 
@@ -37,13 +38,6 @@ std::string canonical_choice(const std::string & text) {
     const auto        first  = std::find_if_not(folded.begin(), folded.end(), is_delimiter);
     const auto        last   = std::find_if_not(folded.rbegin(), folded.rend(), is_delimiter).base();
     return first < last ? std::string(first, last) : trim(folded); // "?" is an answer too
-}
-
-std::string trim_end(std::string text) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) {
-        text.pop_back();
-    }
-    return text;
 }
 
 // Digits from text[at], thousands separated by commas where three digits follow each.

@@ -5,7 +5,6 @@
 #include "base/rng.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -82,8 +81,8 @@ PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vec
     PairedDifference result;
     result.n          = gain.size();
     result.difference = total / n;
-    result.low        = means[size_t(0.025 * (n_samples - 1))];
-    result.high       = means[size_t(0.975 * (n_samples - 1))];
+    result.low        = quantile(means, 0.025);
+    result.high       = quantile(means, 0.975);
     return result;
 }
 
@@ -118,18 +117,6 @@ std::optional<PairedDifference> difference_to_chance(const Evaluation & run, con
         }
     }
     return paired_bootstrap(baseline_outcomes, answered);
-}
-
-MeanStd mean_std(const std::vector<double> & values) {
-    MeanStd result;
-    for (double value : values) {
-        result.mean += value / double(values.size());
-    }
-    for (double value : values) {
-        result.sd += (value - result.mean) * (value - result.mean);
-    }
-    result.sd = values.size() > 1 ? std::sqrt(result.sd / double(values.size() - 1)) : 0.0;
-    return result;
 }
 
 } // namespace penelope

@@ -1,7 +1,7 @@
-// Compares two sets of predictions on the same questions: difference in exact match with a paired bootstrap interval,
-// and mean and standard deviation over runs.
+// Compares two sets of predictions on the same questions: difference in exact match with a paired bootstrap interval.
 #pragma once
 
+#include "base/statistics.h"
 #include "task/score.h"
 
 #include <cstdint>
@@ -37,11 +37,5 @@ PairedDifference paired_bootstrap(const std::vector<Outcome> & a, const std::vec
 
 // A run at its chosen_score() against the first baseline of the task; nullopt: no such baseline or no chosen K.
 std::optional<PairedDifference> difference_to_chance(const Evaluation & run, const Task & task);
-
-struct MeanStd {
-    double mean = 0;
-    double sd   = 0; // sample standard deviation; 0 for fewer than two runs
-};
-MeanStd mean_std(const std::vector<double> & values);
 
 } // namespace penelope

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "method/method.h"
+#include "task/answer_length.h"
 #include "task/example_format.h"
 #include "task/example_prompt.h"
 #include "text/prompt_format.h"
@@ -15,9 +16,7 @@ namespace penelope {
 
 namespace {
 
-constexpr int kAnswerTokens = 32;
-constexpr int kTraceTokens  = 256;
-constexpr int kWarmUps      = 2; // questions answered before the timed ones
+constexpr int kWarmUps = 2; // questions answered before the timed ones
 
 void check_answers(const AnswerReader & reader, const std::vector<Example> & examples) {
     if (examples.empty()) {

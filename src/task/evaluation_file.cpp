@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/trim.h"
 #include "task/choose_task.h"
 
 #include <filesystem>
@@ -184,7 +185,7 @@ std::vector<Evaluation> read_evaluations(const std::string & path) {
     size_t                                          n_line = 0;
     for (std::string text; std::getline(file, text);) {
         const std::string where = path + ", line " + std::to_string(++n_line);
-        if (text.find_first_not_of(" \t\r") == std::string::npos) {
+        if (is_blank(text)) {
             continue;
         }
         const Json object = parse_json_line(text, where);

@@ -40,16 +40,4 @@ std::string normalize_bracketed(const std::string & question) {
     return text;
 }
 
-std::string trim(const std::string & text) {
-    size_t first = 0;
-    size_t last  = text.size();
-    while (first < last && is_space(text[first])) {
-        ++first;
-    }
-    while (last > first && is_space(text[last - 1])) {
-        --last;
-    }
-    return text.substr(first, last - first);
-}
-
 } // namespace penelope

@@ -2,6 +2,8 @@
 // Input: question text; output: the form in which two spellings of one question agree, and its hash.
 #pragma once
 
+#include "base/trim.h"
+
 #include <string>
 
 namespace penelope {
@@ -11,7 +13,5 @@ std::string normalize_text(const std::string & question);
 
 // The same, and no spaces next to brackets.
 std::string normalize_bracketed(const std::string & question);
-
-std::string trim(const std::string & text);
 
 } // namespace penelope

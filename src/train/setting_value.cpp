@@ -1,31 +1,18 @@
 // Conversion of setting values: from command-line text, to JSON, and back to text.
 #include "base/error.h"
 #include "base/format.h"
+#include "base/number_text.h"
 #include "base/value_limits.h"
 #include "train/setting_table.h"
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <type_traits>
 
 namespace penelope {
 
 namespace {
-
-// Shortest decimal that round-trips: 0.05, not 0.05000000074505806.
-double as_written(float value) {
-    char text[32];
-    for (int n_digits = 6; n_digits <= 9; n_digits++) {
-        std::snprintf(text, sizeof(text), "%.*g", n_digits, double(value));
-        if (std::strtof(text, nullptr) == value) {
-            break;
-        }
-    }
-    return std::strtod(text, nullptr);
-}
 
 // The whole text as a finite number, not below 0.
 template <typename T> std::optional<T> parse_number(const std::string & text) {
@@ -99,7 +86,7 @@ template <typename T> OrderedJson value_at(const T * place) {
     return *place;
 }
 OrderedJson value_at(const float * place) {
-    return as_written(*place);
+    return shortest_decimal(*place);
 }
 OrderedJson value_at(const ggml_type * place) {
     return ggml_type_name(*place);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/path.h"
+#include "task/answer_length.h"
 #include "task/example_format.h"
 #include "text/prompt_format.h"
 #include "text/prompt_template.h"
@@ -35,10 +36,8 @@ void require_utf8_path(const std::string & path, const std::string & flag) {
     }
 }
 
-constexpr double kCotLr        = 1e-4;
-constexpr double kLatentLr     = 2e-5;
-constexpr int    kAnswerTokens = 32;  // default -n for an answer
-constexpr int    kTraceTokens  = 256; // default -n with visible steps
+constexpr double kCotLr    = 1e-4;
+constexpr double kLatentLr = 2e-5;
 
 void check(const TrainSettings & s) {
     require(s.latent_steps <= int(s.model.sidecar.k_max), "--latent-steps " + std::to_string(s.latent_steps) +
