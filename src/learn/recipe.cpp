@@ -164,7 +164,7 @@ RandomBackbone scratch_shape(const std::string & name, double mean_bytes) {
     c.n_head_kv              = shape.n_head;
     c.head_dim               = shape.n_embd / shape.n_head;
     c.n_ff                   = shape.n_ff;
-    c.rope_base              = 10000;
+    c.rope_base              = mean_bytes > kBytesForWords ? 1e6f : 1e4f; // lookups turn little over long texts
     c.rms_eps                = 1e-5f;
     c.tied                   = false;
     backbone.embedding_scale = 4;

@@ -16,7 +16,7 @@ namespace penelope {
 namespace {
 
 constexpr size_t kRowsPerInput = 8;   // pairs of rows for each dimension of the model
-constexpr size_t kMostExamples = 256; // of the training data
+constexpr size_t kMostExamples = 128; // of the training data
 constexpr size_t kBatch        = 8;
 constexpr double kPenalty      = 1e-2;
 constexpr float  kGateBias     = -3.0f; // z = 0.05: the candidate replaces the memory
