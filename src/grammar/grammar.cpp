@@ -203,6 +203,22 @@ Symbol GrammarBuilder::repeat(Symbol what, size_t least, std::optional<size_t> m
     return tail;
 }
 
+Symbol GrammarBuilder::embed(const Grammar & grammar) {
+    const Symbol first = Symbol(grammar_.rules.size());
+    for (size_t i = 0; i < grammar.rules.size(); i++) {
+        rule();
+    }
+    for (size_t i = 0; i < grammar.rules.size(); i++) {
+        for (Sequence alternative : grammar.rules[i]) {
+            for (Symbol & symbol : alternative) {
+                symbol = symbol >= 0 ? first + symbol : bytes(grammar.sets[size_t(~symbol)]);
+            }
+            add(first + Symbol(i), std::move(alternative));
+        }
+    }
+    return first + grammar.root;
+}
+
 std::vector<Sequence> GrammarBuilder::between(std::string_view lo, std::string_view hi, unsigned char least,
                                               unsigned char most) {
     auto       first = static_cast<unsigned char>(lo[0]), last = static_cast<unsigned char>(hi[0]);

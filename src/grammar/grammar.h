@@ -36,6 +36,9 @@ class GrammarBuilder {
     Symbol repeat(Symbol what, size_t least, std::optional<size_t> most);
     Symbol optional(Symbol what) { return repeat(what, 0, 1); }
 
+    // The rules of a finished grammar; gives its root.
+    Symbol embed(const Grammar & grammar);
+
     // One UTF-8 character of the ranges, without surrogates.
     Symbol character(const CodeRanges & ranges);
 

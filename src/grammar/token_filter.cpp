@@ -20,8 +20,9 @@ void set_bit(std::vector<uint64_t> & bits, int32_t token) {
 
 } // namespace
 
-TokenFilter::TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer)
-    : tokenizer_(std::move(tokenizer)), automaton_(std::move(grammar)), state_(automaton_.start()) {}
+TokenFilter::TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer, std::vector<int32_t> written)
+    : tokenizer_(std::move(tokenizer)), written_(std::move(written)), automaton_(std::move(grammar)),
+      state_(automaton_.start()) {}
 
 bool TokenFilter::allows(int32_t token) {
     if (token >= tokenizer_.n_vocab()) {
@@ -30,7 +31,8 @@ bool TokenFilter::allows(int32_t token) {
     if (tokenizer_.is_end_of_generation(token)) {
         return automaton_.accepts(state_);
     }
-    if (is_special(tokenizer_.token_type(token))) {
+    if (is_special(tokenizer_.token_type(token)) &&
+        std::find(written_.begin(), written_.end(), token) == written_.end()) {
         return false;
     }
     const std::string text = tokenizer_.token_bytes(token);
@@ -41,6 +43,11 @@ void TokenFilter::accept(int32_t token) {
     if (!tokenizer_.is_end_of_generation(token)) {
         state_ = automaton_.next(state_, tokenizer_.token_bytes(token));
     }
+}
+
+bool TokenFilter::accept_text(std::string_view text) {
+    state_ = automaton_.next(state_, text);
+    return state_ != Automaton::dead;
 }
 
 // The mask of the current state: cached, or computed in place of the least recently used one.
@@ -85,6 +92,12 @@ void TokenFilter::fill(Mask & mask) {
         i++;
         for (size_t k = node.first_token; k < nodes[i].first_token; k++) {
             set_bit(mask.bits, trie.ids()[k]);
+            mask.any = true;
+        }
+    }
+    for (const int32_t token : written_) {
+        if (automaton_.next(state_, tokenizer_.token_bytes(token)) != Automaton::dead) {
+            set_bit(mask.bits, token);
             mask.any = true;
         }
     }

@@ -8,11 +8,13 @@ namespace penelope {
 
 class TokenFilter {
   public:
-    TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer);
+    // written: control tokens that may stand for their spelling.
+    TokenFilter(std::shared_ptr<const Grammar> grammar, Tokenizer tokenizer, std::vector<int32_t> written = {});
 
-    // Control tokens are never allowed; end-of-generation tokens only where the text may end.
+    // Other control tokens are never allowed; end-of-generation tokens only where the text may end.
     bool allows(int32_t token);
-    void accept(int32_t token); // must be allowed
+    void accept(int32_t token);              // must be allowed
+    bool accept_text(std::string_view text); // false: no text of the grammar goes on like this
 
     // Sets the n logits of forbidden tokens to -inf. Throws Error(unsupported) when none is allowed.
     const float * masked(const float * logits, int n);
@@ -34,13 +36,14 @@ class TokenFilter {
     const Mask & find_mask();
     void         fill(Mask & mask);
 
-    Tokenizer          tokenizer_;
-    Automaton          automaton_;
-    int                state_;
-    std::vector<Mask>  masks_;
-    std::vector<int>   path_; // automaton states along the bytes of a token
-    std::vector<float> logits_;
-    size_t             n_uses_ = 0, n_visited_ = 0;
+    Tokenizer            tokenizer_;
+    std::vector<int32_t> written_;
+    Automaton            automaton_;
+    int                  state_;
+    std::vector<Mask>    masks_;
+    std::vector<int>     path_; // automaton states along the bytes of a token
+    std::vector<float>   logits_;
+    size_t               n_uses_ = 0, n_visited_ = 0;
 };
 
 } // namespace penelope

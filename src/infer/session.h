@@ -7,6 +7,7 @@
 #include "method/layer_attention.h"
 #include "method/state_tensor.h"
 #include "text/reasoning.h"
+#include "text/tool_call.h"
 
 #include <atomic>
 #include <cstdint>
@@ -20,6 +21,7 @@ namespace penelope {
 
 class Context;
 struct Grammar;
+struct ToolSet;
 
 struct SessionOptions {
     int       n_ctx           = 0;             // context size in tokens; 0: min(4096, n_ctx_train)
@@ -45,6 +47,7 @@ struct GenerateOptions {
     std::vector<std::string>       stop;                             // the answer ends before the first of these
     std::shared_ptr<const Grammar> grammar;                          // the answer is a text of it; null: any text
     ReasoningStart                 reasoning = ReasoningStart::none; // how a visible chain of thought begins
+    std::shared_ptr<const ToolSet> tools; // calls of these are told from the text; null: none
     // Leading tokens of the prompt that the next one of the conversation shares, whatever the answer says; 0: nobody
     // knows. Recurrent layers keep their state there.
     int n_stable_prefix = 0;
@@ -71,16 +74,17 @@ enum class FinishReason { stop, length, cancelled };
 const char * finish_reason_name(FinishReason reason);
 
 struct Answer {
-    std::string          text;
-    std::string          reasoning;          // the visible chain of thought before it, and ...
-    int                  n_reasoning = 0;    // ... how many of the tokens it took, its marks included
-    std::vector<int32_t> tokens;             // as generated, the end token included when it came
-    float                step_cosine   = -1; // of the last latent step where steps were looked at, see method/method.h
-    int                  n_prompt      = 0;
-    FinishReason         finish_reason = FinishReason::stop;
-    std::string          method;
-    int                  n_steps = 0; // K as used
-    int     layer_applications   = 0; // sequential, before the first answer token, counted in the executed graphs
+    std::string           text;
+    std::string           reasoning;       // the visible chain of thought before it, and ...
+    int                   n_reasoning = 0; // ... how many of the tokens it took, its marks included
+    std::vector<ToolCall> tool_calls;
+    std::vector<int32_t>  tokens;             // as generated, the end token included when it came
+    float                 step_cosine   = -1; // of the last latent step where steps were looked at, see method/method.h
+    int                   n_prompt      = 0;
+    FinishReason          finish_reason = FinishReason::stop;
+    std::string           method;
+    int                   n_steps = 0; // K as used
+    int     layer_applications    = 0; // sequential, before the first answer token, counted in the executed graphs
     Timings timings;
     std::vector<std::vector<TokenLogprob>> logprobs; // for each token: itself, then the best ones; only when asked for
     std::string                            stopped_by; // the stop string that ended the answer, "" for none

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "infer/prompt.h"
 #include "sidecar/sidecar.h"
+#include "tools/tool_set.h"
 
 #include <random>
 
@@ -13,7 +14,6 @@ namespace {
 constexpr int    kMaxAnswers    = 16;
 constexpr size_t kMaxStops      = 16;
 constexpr size_t kMaxStopLength = 1024;
-constexpr size_t kMaxMessages   = 4096;
 
 void read_sampling(const Service & service, GenerationRequest & gen_request, const Fields & fields) {
     SamplingOptions & s = gen_request.job->generate.sampling;
@@ -117,32 +117,6 @@ void read_thinking(GenerationRequest & gen_request, const Fields & fields) {
     }
 }
 
-std::string content_text(const Fields & message) {
-    const Json * content = message.find("content");
-    if (!content) {
-        return "";
-    }
-    if (content->is_string()) {
-        return content->get<std::string>();
-    }
-    if (!content->is_array()) {
-        message.fail("content", "expected a string or a list of parts");
-    }
-    std::string text;
-    for (const Json & one : *content) {
-        const Fields      part(one, "content.");
-        const std::string type = part.text("type").value_or("text");
-        if (type == "thinking" || type == "redacted_thinking") {
-            continue; // earlier reasoning is not part of the prompt
-        }
-        if (type != "text" && type != "input_text" && type != "output_text") {
-            part.fail("type", "only text content is supported, got " + in_quotes(type));
-        }
-        text += part.text("text").value_or("");
-    }
-    return text;
-}
-
 } // namespace
 
 void reject_fields(const Fields & fields, const std::vector<std::string> & names) {
@@ -179,7 +153,7 @@ GenerationRequest read_generation_request(const Service & service, const Fields 
     Job &             job = *gen_request.job;
     job.generate          = service.options.defaults;
     job.deadline          = std::chrono::steady_clock::now() + service.options.time;
-    reject_fields(fields, { "logit_bias", "tools", "functions", "audio" });
+    reject_fields(fields, { "logit_bias", "functions", "audio" });
     read_sampling(service, gen_request, fields);
     read_latent(service, gen_request, fields);
     read_thinking(gen_request, fields);
@@ -191,33 +165,6 @@ GenerationRequest read_generation_request(const Service & service, const Fields 
         gen_request.include_usage = options->boolean("include_usage").value_or(false);
     }
     return gen_request;
-}
-
-std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name) {
-    const Json * list = fields.find(name);
-    if (!list || !list->is_array() || list->empty()) {
-        fields.fail(name, "expected a list of messages");
-    }
-    if (list->size() > kMaxMessages) {
-        fields.fail(name, "more than " + std::to_string(kMaxMessages) + " messages");
-    }
-    std::vector<ChatMessage> messages;
-    for (const Json & one : *list) {
-        const Fields message(one, name + "[" + std::to_string(messages.size()) + "].");
-        if (message.text("type").value_or("") == "reasoning") {
-            continue;
-        }
-        std::string role = message.text("role").value_or("");
-        role             = role == "developer" ? "system" : role;
-        if (role != "system" && role != "user" && role != "assistant") {
-            message.fail("role", "expected system, user or assistant");
-        }
-        messages.push_back({ role, content_text(message), message.text("reasoning_content").value_or("") });
-    }
-    if (messages.empty()) {
-        fields.fail(name, "expected a list of messages");
-    }
-    return messages;
 }
 
 void set_text_prompt(const Service & service, GenerationRequest & gen_request, const std::string & text) {
@@ -243,10 +190,20 @@ std::vector<int32_t> encode_messages(const ChatTemplate & chat, const std::vecto
 void set_chat_prompt(const Service & service, GenerationRequest & gen_request,
                      const std::vector<ChatMessage> & messages) {
     if (service.chat) {
-        const ChatTemplate chat = service.chat_for(gen_request.thinking, gen_request.template_variables);
-        Job &              job  = *gen_request.job;
-        job.prompt              = encode_messages(chat, messages);
-        job.generate.reasoning  = gen_request.separate_reasoning ? chat.reasoning_start() : ReasoningStart::none;
+        ChatTemplate        chat  = service.chat_for(gen_request.thinking, gen_request.template_variables);
+        Job &               job   = *gen_request.job;
+        const ToolDialect & tools = *service.tool_dialect;
+        if (job.generate.tools && !tools.described) {
+            OrderedJson list = OrderedJson::array();
+            for (const Tool & tool : job.generate.tools->tools) {
+                list.push_back(tool.json());
+            }
+            chat = chat.with_tools(std::move(list), tools.place);
+        }
+        job.prompt = encode_messages(
+            chat,
+            messages_with_tools(tools, messages, job.generate.tools ? job.generate.tools->tools : std::vector<Tool>()));
+        job.generate.reasoning = gen_request.separate_reasoning ? chat.reasoning_start() : ReasoningStart::none;
         job.generate.n_stable_prefix =
             chat.rewrites_answer(true) ? int(job.prompt.size()) - chat.n_generation_prompt() : 0;
         return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serve/fields.h"
+#include "serve/messages.h"
 #include "serve/service.h"
 
 namespace penelope {
@@ -11,11 +12,13 @@ constexpr int kMaxLogprobs = 20;
 struct GenerationRequest {
     std::shared_ptr<Job>     job           = std::make_shared<Job>();
     bool                     stream        = false;
-    bool                     include_usage = false;     // as the last chunk of a stream
-    std::vector<std::string> warnings;                  // requested features that are ignored
-    std::optional<Thinking>  thinking;                  // <think> on or off, if the request says so
-    bool                     separate_reasoning = true; // return <think> text in a field of its own
-    OrderedJson              template_variables;        // chat_template_kwargs; null: none
+    bool                     include_usage = false;       // as the last chunk of a stream
+    std::vector<std::string> warnings;                    // requested features that are ignored
+    std::optional<Thinking>  thinking;                    // <think> on or off, if the request says so
+    bool                     separate_reasoning = true;   // return <think> text in a field of its own
+    OrderedJson              template_variables;          // chat_template_kwargs; null: none
+    Json                     tools       = Json::array(); // as the request has them
+    Json                     tool_choice = "auto";
 };
 
 // Sampling, limits, latent steps, stop strings, n, streaming. Throws RequestError naming the field.
@@ -26,9 +29,6 @@ void read_token_limit(GenerationRequest & gen_request, const Fields & fields, co
 
 // Sets n_logprobs from "logprobs" and "top_logprobs".
 void read_logprobs(GenerationRequest & gen_request, const Fields & fields);
-
-// Reads a list of messages, in the form of OpenAI or Anthropic.
-std::vector<ChatMessage> read_messages(const Fields & fields, const std::string & name);
 
 // The response format: "response_format" (chat), "text.format" (Responses), "output_config.format" (Messages), or
 // llama.cpp's "json_schema" and "grammar". `body` is the raw request, because Fields does not keep the order of

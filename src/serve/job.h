@@ -4,6 +4,7 @@
 
 #include "infer/session.h"
 #include "serve/errors.h"
+#include "tools/call_body.h"
 
 #include <atomic>
 #include <chrono>
@@ -25,6 +26,7 @@ struct TextEvent {
     std::string               text; // complete UTF-8 characters, may be empty
     std::vector<TokenLogprob> logprobs;
     std::string               reasoning; // new text of the <think> part
+    std::vector<ToolEvent>    events{};  // with tools: text and calls in order
 };
 struct DoneEvent {
     int    index;

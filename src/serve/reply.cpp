@@ -29,6 +29,24 @@ std::string random_id(const char * prefix) {
     return id;
 }
 
+bool ends_in_call(const Answer & answer) {
+    return answer.finish_reason == FinishReason::stop && !answer.tool_calls.empty() &&
+           answer.tool_calls.back().complete && answer.stopped_by.empty();
+}
+
+// Nine letters and digits: the template of Mistral takes no other.
+const std::string & Reply::call_id(int answer, size_t call) {
+    std::string & id = call_ids_[{ answer, call }];
+    if (id.empty()) {
+        unsigned char bytes[9];
+        RAND_bytes(bytes, sizeof bytes);
+        for (unsigned char byte : bytes) {
+            id += "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[byte % 62];
+        }
+    }
+    return id;
+}
+
 ReplyInfo make_reply_info(const Service & service, GenerationRequest gen_request, const char * id_prefix) {
     return { &service, std::move(gen_request), random_id(id_prefix), int64_t(std::time(nullptr)) };
 }

@@ -44,7 +44,13 @@ class Reply {
 
   protected:
     const Engine & engine() const { return info_.service->engine(); }
-    ReplyInfo      info_;
+    // The id of a call of an answer, made when it is first asked for.
+    const std::string & call_id(int answer, size_t call);
+
+    ReplyInfo info_;
+
+  private:
+    std::map<std::pair<int, size_t>, std::string> call_ids_;
 };
 
 ReplyInfo make_reply_info(const Service & service, GenerationRequest gen_request, const char * id_prefix);
@@ -59,5 +65,6 @@ OrderedJson logprobs_list(const Engine & engine, const TokenLogprobs & tokens);
 std::string logprob_text(const Engine & engine, int32_t token); // control tokens by their name
 std::string step_text(const TraceStep & step);                  // nearest token of the latent state
 std::string random_id(const char * prefix);
+bool        ends_in_call(const Answer & answer); // it stopped to have functions called
 
 } // namespace penelope

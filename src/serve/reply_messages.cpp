@@ -6,6 +6,7 @@ namespace {
 
 const char * stop_reason(const Answer & answer) {
     return answer.finish_reason == FinishReason::length ? "max_tokens"
+           : ends_in_call(answer)                       ? "tool_use"
            : answer.stopped_by.empty()                  ? "end_turn"
                                                         : "stop_sequence";
 }
@@ -39,7 +40,18 @@ OrderedJson MessagesReply::whole(const JobOutcome & outcome) {
     if (!outcome.steps.empty() || !words.empty()) {
         body["content"].push_back({ { "type", "thinking" }, { "thinking", words }, { "signature", "" } });
     }
-    body["content"].push_back({ { "type", "text" }, { "text", done.answer.text } });
+    if (!done.answer.text.empty() || done.answer.tool_calls.empty()) {
+        body["content"].push_back({ { "type", "text" }, { "text", done.answer.text } });
+    }
+    for (size_t i = 0; i < done.answer.tool_calls.size(); i++) {
+        const ToolCall & call = done.answer.tool_calls[i];
+        if (call.complete) { // half of one has no input that could be given
+            body["content"].push_back({ { "type", "tool_use" },
+                                        { "id", call_id(done.index, i) },
+                                        { "name", call.name },
+                                        { "input", parse_ordered_json(call.arguments, "arguments") } });
+        }
+    }
     body["stop_reason"]   = stop_reason(done.answer);
     body["stop_sequence"] = stop_sequence(done.answer);
     body["usage"]         = { { "input_tokens", done.answer.n_prompt },
@@ -76,6 +88,23 @@ std::string MessagesReply::open(const char * type) {
                         { { "type", "content_block_start" }, { "index", index_ }, { "content_block", block } });
 }
 
+std::string MessagesReply::open_call(const std::string & name) {
+    std::string out = close();
+    open_           = "tool_use";
+    index_++;
+    const OrderedJson block = {
+        { "type", "tool_use" }, { "id", call_id(0, n_calls_++) }, { "name", name }, { "input", OrderedJson::object() }
+    };
+    return out + sse("content_block_start",
+                     { { "type", "content_block_start" }, { "index", index_ }, { "content_block", block } });
+}
+
+std::string MessagesReply::delta(const char * type, const char * field, const std::string & text) {
+    return sse(
+        "content_block_delta",
+        { { "type", "content_block_delta" }, { "index", index_ }, { "delta", { { "type", type }, { field, text } } } });
+}
+
 std::string MessagesReply::started() {
     return sse("message_start", { { "type", "message_start" }, { "message", message() } });
 }
@@ -89,24 +118,31 @@ std::string MessagesReply::on(const LatentEvent & event) {
 
 std::string MessagesReply::thought(const std::string & text) {
     const std::string opened = open("thinking");
-    return opened + sse("content_block_delta", { { "type", "content_block_delta" },
-                                                 { "index", index_ },
-                                                 { "delta", { { "type", "thinking_delta" }, { "thinking", text } } } });
+    return opened + delta("thinking_delta", "thinking", text);
 }
 
 std::string MessagesReply::on(const TextEvent & event) {
     std::string out = event.reasoning.empty() ? "" : thought(event.reasoning);
-    if (event.text.empty()) {
-        return out;
+    const auto  say = [&](const std::string & text) {
+        out += open("text");
+        out += delta("text_delta", "text", text);
+    };
+    for (const ToolEvent & part : event.events) {
+        switch (part.kind) {
+            case ToolEvent::Kind::text: say(part.text); break;
+            case ToolEvent::Kind::begin: out += open_call(part.text); break;
+            case ToolEvent::Kind::arguments: out += delta("input_json_delta", "partial_json", part.text); break;
+            case ToolEvent::Kind::end: out += close(); break;
+        }
     }
-    out += open("text");
-    return out + sse("content_block_delta", { { "type", "content_block_delta" },
-                                              { "index", index_ },
-                                              { "delta", { { "type", "text_delta" }, { "text", event.text } } } });
+    if (event.events.empty() && !event.text.empty()) {
+        say(event.text);
+    }
+    return out;
 }
 
 std::string MessagesReply::on(const DoneEvent & event) {
-    std::string ends = open("text");
+    std::string ends = event.answer.tool_calls.empty() ? open("text") : "";
     ends += close();
     return ends +
            sse("message_delta",

@@ -21,11 +21,14 @@ class MessagesReply : public Reply {
   private:
     OrderedJson message() const;
     std::string open(const char * type); // closes the open block first
+    std::string open_call(const std::string & name);
+    std::string delta(const char * type, const char * field, const std::string & text); // of the open block
     std::string close();
     std::string thought(const std::string & text);
 
-    std::string open_;       // type of the open block
-    int         index_ = -1; // of the open block
+    std::string open_;         // type of the open block
+    int         index_   = -1; // of the open block
+    size_t      n_calls_ = 0;
 };
 
 } // namespace penelope

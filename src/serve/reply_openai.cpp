@@ -4,6 +4,14 @@
 
 namespace penelope {
 
+namespace {
+
+const char * finish_name(const Answer & answer) {
+    return ends_in_call(answer) ? "tool_calls" : finish_reason_name(answer.finish_reason);
+}
+
+} // namespace
+
 OrderedJson OpenAiReply::head(const char * object) const {
     return { { "id", info_.id }, { "object", object }, { "created", info_.created }, { "model", engine().name() } };
 }
@@ -43,6 +51,16 @@ OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
         OrderedJson choice = { { "index", index } };
         if (chat()) {
             choice["message"] = { { "role", "assistant" }, { "content", done.answer.text }, { "refusal", nullptr } };
+            if (!done.answer.tool_calls.empty() && done.answer.text.empty()) {
+                choice["message"]["content"] = nullptr;
+            }
+            for (size_t i = 0; i < done.answer.tool_calls.size(); i++) {
+                const ToolCall & call = done.answer.tool_calls[i];
+                choice["message"]["tool_calls"].push_back(
+                    { { "id", call_id(index, i) },
+                      { "type", "function" },
+                      { "function", { { "name", call.name }, { "arguments", call.arguments } } } });
+            }
             if (const std::string reasoning = words + done.answer.reasoning; !reasoning.empty()) {
                 choice["message"]["reasoning_content"] = reasoning;
             }
@@ -51,7 +69,7 @@ OrderedJson OpenAiReply::whole(const JobOutcome & outcome) {
         }
         choice["logprobs"] =
             gen_request().job->generate.n_logprobs >= 0 ? logprobs_json(done.answer.logprobs, 0) : OrderedJson(nullptr);
-        choice["finish_reason"] = finish_reason_name(done.answer.finish_reason);
+        choice["finish_reason"] = finish_name(done.answer);
         choice["tokens"]        = done.answer.tokens;
         choices.push_back(std::move(choice));
     }
@@ -109,9 +127,32 @@ std::string OpenAiReply::on(const LatentEvent & event) {
     return sse(body);
 }
 
+// Id and name first, then the pieces of the arguments.
+std::string OpenAiReply::call_chunks(const TextEvent & event) {
+    std::string out;
+    for (const ToolEvent & part : event.events) {
+        if (part.kind != ToolEvent::Kind::begin && part.kind != ToolEvent::Kind::arguments) {
+            continue;
+        }
+        const bool  begins = part.kind == ToolEvent::Kind::begin;
+        size_t &    n      = n_calls_[event.index];
+        OrderedJson call{ { "index", begins ? n : n - 1 } };
+        if (begins) {
+            call["id"]       = call_id(event.index, n++);
+            call["type"]     = "function";
+            call["function"] = { { "name", part.text }, { "arguments", "" } };
+        } else {
+            call["function"] = { { "arguments", part.text } };
+        }
+        out += sse(chunk(event.index, { { "tool_calls", OrderedJson::array({ call }) } }, nullptr, nullptr));
+    }
+    return out;
+}
+
 std::string OpenAiReply::on(const TextEvent & event) {
+    const std::string calls = call_chunks(event);
     if (event.text.empty() && event.reasoning.empty() && event.logprobs.empty()) {
-        return "";
+        return calls;
     }
     size_t &    offset   = n_chars_[event.index];
     OrderedJson logprobs = event.logprobs.empty() ? OrderedJson(nullptr) : logprobs_json({ event.logprobs }, offset);
@@ -123,16 +164,15 @@ std::string OpenAiReply::on(const TextEvent & event) {
     if (!event.text.empty() || event.reasoning.empty()) {
         delta["content"] = event.text;
     }
-    return sse(chunk(event.index, std::move(delta), nullptr, std::move(logprobs)));
+    return sse(chunk(event.index, std::move(delta), nullptr, std::move(logprobs))) + calls;
 }
 
 std::string OpenAiReply::on(const DoneEvent & event) {
-    OrderedJson last =
-        chunk(event.index, OrderedJson::object(), finish_reason_name(event.answer.finish_reason), nullptr);
-    last["timings"] = timings_json(event);
-    last["method"]  = event.answer.method;
-    last["seed"]    = gen_request().job->generate.sampling.seed;
-    last["usage"]   = OrderedJson(nullptr);
+    OrderedJson last = chunk(event.index, OrderedJson::object(), finish_name(event.answer), nullptr);
+    last["timings"]  = timings_json(event);
+    last["method"]   = event.answer.method;
+    last["seed"]     = gen_request().job->generate.sampling.seed;
+    last["usage"]    = OrderedJson(nullptr);
     if (!gen_request().include_usage) {
         JobOutcome one;
         one.answers.emplace(event.index, event);

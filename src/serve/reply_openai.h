@@ -22,10 +22,12 @@ class OpenAiReply : public Reply {
     OrderedJson head(const char * object) const;
     OrderedJson chunk(int index, OrderedJson delta, OrderedJson finish_reason, OrderedJson logprobs) const;
     OrderedJson logprobs_json(const TokenLogprobs & tokens, size_t offset) const;
+    std::string call_chunks(const TextEvent & event);
     bool        chat() const { return kind_ == OpenAiKind::chat; }
 
     OpenAiKind            kind_;
     std::map<int, size_t> n_chars_; // sent so far, by answer
+    std::map<int, size_t> n_calls_; // begun so far, by answer
 };
 
 } // namespace penelope

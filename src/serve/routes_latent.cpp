@@ -31,8 +31,9 @@ void answer_trace(Service & service, const httplib::Request & request, httplib::
     const Fields      fields(body);
     GenerationRequest gen_request = read_generation_request(service, fields);
     gen_request.job->n_answers    = 1;
-    gen_request.job->traces       = true;
-    gen_request.job->answers      = false;
+    reject_fields(fields, { "tools" });
+    gen_request.job->traces  = true;
+    gen_request.job->answers = false;
     if (service.engine().method(gen_request.job->generate.method).max_steps() == 0) {
         throw RequestError(400, "this model has no latent steps");
     }

@@ -2,6 +2,7 @@
 #include "serve/http.h"
 #include "serve/reply_messages.h"
 #include "serve/reply_responses.h"
+#include "serve/tools.h"
 
 #include <algorithm>
 
@@ -20,6 +21,7 @@ void answer_responses(Service & service, const httplib::Request & request, httpl
     reject_fields(fields, { "previous_response_id", "background", "conversation" });
     read_token_limit(gen_request, fields, { "max_output_tokens" });
     read_constraint(gen_request, fields, request.body);
+    read_tools(service, gen_request, fields, request.body, ToolApi::responses);
     read_logprobs(gen_request, fields);
     const std::vector<std::string> included = fields.texts("include", kMaxIncluded, kMaxIncludedLength);
     if (std::find(included.begin(), included.end(), "message.output_text.logprobs") != included.end()) {
@@ -57,7 +59,7 @@ std::vector<ChatMessage> anthropic_messages(const Fields & fields) {
     return messages;
 }
 
-GenerationRequest read_anthropic(Service & service, const Fields & fields) {
+GenerationRequest read_anthropic(Service & service, const Fields & fields, const std::string & body) {
     GenerationRequest gen_request  = read_generation_request(service, fields);
     gen_request.job->n_answers     = 1;
     gen_request.job->generate.stop = fields.texts("stop_sequences", kMaxStops, kMaxStopLength);
@@ -72,6 +74,8 @@ GenerationRequest read_anthropic(Service & service, const Fields & fields) {
             }
         }
     }
+    read_constraint(gen_request, fields, body);
+    read_tools(service, gen_request, fields, body, ToolApi::messages);
     set_chat_prompt(service, gen_request, anthropic_messages(fields));
     return gen_request;
 }
@@ -83,9 +87,8 @@ void answer_messages(Service & service, const httplib::Request & request, httpli
         fields.fail("max_tokens", "missing");
     }
     reject_fields(fields, { "logprobs", "top_logprobs" });
-    GenerationRequest gen_request = read_anthropic(service, fields);
+    GenerationRequest gen_request = read_anthropic(service, fields, request.body);
     read_token_limit(gen_request, fields, { "max_tokens" });
-    read_constraint(gen_request, fields, request.body);
     serve_job(service, response,
               std::make_shared<MessagesReply>(make_reply_info(service, std::move(gen_request), "msg_")));
 }
@@ -93,7 +96,7 @@ void answer_messages(Service & service, const httplib::Request & request, httpli
 void count_tokens(Service & service, const httplib::Request & request, httplib::Response & response) {
     const Json   body = parse_body(request.body);
     const Fields fields(body);
-    send_json(response, { { "input_tokens", read_anthropic(service, fields).job->prompt.size() } });
+    send_json(response, { { "input_tokens", read_anthropic(service, fields, request.body).job->prompt.size() } });
 }
 
 } // namespace

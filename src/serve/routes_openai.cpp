@@ -1,5 +1,6 @@
 #include "serve/http.h"
 #include "serve/reply_openai.h"
+#include "serve/tools.h"
 
 namespace penelope {
 
@@ -10,6 +11,7 @@ void answer_chat(Service & service, const httplib::Request & request, httplib::R
     const Fields      fields(body);
     GenerationRequest gen_request = read_generation_request(service, fields);
     read_constraint(gen_request, fields, request.body);
+    read_tools(service, gen_request, fields, request.body, ToolApi::chat);
     read_token_limit(gen_request, fields, { "max_completion_tokens", "max_tokens" });
     read_logprobs(gen_request, fields);
     set_chat_prompt(service, gen_request, read_messages(fields, "messages"));
@@ -22,7 +24,7 @@ void answer_text(Service & service, const httplib::Request & request, httplib::R
     const Json        body = parse_body(request.body);
     const Fields      fields(body);
     GenerationRequest gen_request = read_generation_request(service, fields);
-    reject_fields(fields, { "echo", "suffix" });
+    reject_fields(fields, { "echo", "suffix", "tools" });
     read_constraint(gen_request, fields, request.body);
     read_token_limit(gen_request, fields, { "max_tokens", "n_predict" });
     if (const auto n = fields.integer("logprobs", 0, kMaxLogprobs)) {

@@ -28,6 +28,9 @@ Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOp
             no_chat_reason = error.message();
         }
     }
+    if (chat) {
+        tool_dialect = find_tool_dialect(*chat);
+    }
 }
 
 std::string Service::chat_name() const {

@@ -3,7 +3,7 @@
 
 #include "serve/api_keys.h"
 #include "serve/worker_pool.h"
-#include "text/chat_template.h"
+#include "tools/tool_format.h"
 
 #include <optional>
 
@@ -36,6 +36,7 @@ struct Service {
     ServiceOptions              options;
     ApiKeys                     keys;
     std::optional<ChatTemplate> chat;            // none: the sidecar is single-turn, or there is no template
+    std::optional<ToolDialect>  tool_dialect;    // how tools reach the model, where there is a chat template
     std::string                 no_chat_reason;  // error message when there is no template
     int64_t                     start_time;      // seconds since 1970
     std::atomic<int>            n_replying{ 0 }; // replies being sent

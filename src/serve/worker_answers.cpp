@@ -130,7 +130,7 @@ void Worker::accept_logits(int stream, const std::vector<float> & logits) {
     Slot & s = slot(stream);
     try {
         const std::string text = s.generation->accept_logits(logits.data());
-        TextEvent         event{ s.task.index, text, {}, s.generation->new_reasoning() };
+        TextEvent         event{ s.task.index, text, {}, s.generation->new_reasoning(), s.generation->new_events() };
         if (!s.generation->answer().logprobs.empty()) {
             event.logprobs = s.generation->answer().logprobs.back();
         }

@@ -18,9 +18,10 @@ void check(const std::vector<ChatMessage> & messages) {
         throw Error(ErrorKind::usage, "conversation: no messages");
     }
     for (const ChatMessage & message : messages) {
-        if (message.role != "system" && message.role != "user" && message.role != "assistant") {
+        if (message.role != "system" && message.role != "user" && message.role != "assistant" &&
+            message.role != "tool") {
             throw Error(ErrorKind::usage, "message of role " + in_quotes(message.role) + ": unknown role",
-                        "roles are system, user and assistant");
+                        "roles are system, user, assistant and tool");
         }
     }
 }
@@ -36,6 +37,36 @@ bool starts_with(std::string_view text, std::string_view begin) {
 
 bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
+}
+
+// As OpenAI has it, but for the arguments of calls: templates want objects.
+OrderedJson message_json(const ChatMessage & message, bool content_in_parts) {
+    OrderedJson one{ { "role", message.role }, { "content", message.content } };
+    if (content_in_parts) {
+        one["content"] = OrderedJson::array({ OrderedJson{ { "type", "text" }, { "text", message.content } } });
+    }
+    if (!message.reasoning.empty()) {
+        one["reasoning_content"] = message.reasoning;
+    }
+    for (const ToolCall & call : message.tool_calls) {
+        OrderedJson arguments = call.arguments;
+        try {
+            arguments =
+                call.arguments.empty() ? OrderedJson::object() : parse_ordered_json(call.arguments, "arguments");
+        } catch (const Error &) { // cut off: the template gets it as text
+        }
+        one["tool_calls"].push_back(
+            { { "id", call.id },
+              { "type", "function" },
+              { "function", { { "name", call.name }, { "arguments", std::move(arguments) } } } });
+    }
+    if (message.role == "tool") {
+        one["tool_call_id"] = message.tool_call_id;
+        if (!message.name.empty()) {
+            one["name"] = message.name;
+        }
+    }
+    return one;
 }
 
 // Puts the mark behind the first character of every control token, until none is left.
@@ -80,6 +111,13 @@ ChatTemplate ChatTemplate::with(ChatSettings settings) const {
     return ChatTemplate(tokenizer_, source_, std::move(settings));
 }
 
+ChatTemplate ChatTemplate::with_tools(OrderedJson tools, ToolPlace place) const {
+    ChatTemplate other         = *this;
+    other.settings_.tools      = std::move(tools);
+    other.settings_.tool_place = place;
+    return other;
+}
+
 JinjaText ChatTemplate::run(const std::vector<ChatMessage> & messages, bool add_generation_prompt) const {
     JinjaInput input;
     // As transformers calls templates: what is not given is none, special tokens are there if the vocabulary has them.
@@ -92,20 +130,23 @@ JinjaText ChatTemplate::run(const std::vector<ChatMessage> & messages, bool add_
             input.own[name] = tokenizer_.token_text(*id);
         }
     }
-    input.given["messages"] = OrderedJson::array();
-    if (!tools_undefined_) {
-        input.given["tools"] = settings_.tools;
-    }
+    OrderedJson list = OrderedJson::array();
     for (const ChatMessage & message : messages) {
-        OrderedJson one{ { "role", message.role }, { "content", message.content } };
-        if (content_in_parts_) {
-            one["content"] = OrderedJson::array({ OrderedJson{ { "type", "text" }, { "text", message.content } } });
-        }
-        if (!message.reasoning.empty()) {
-            one["reasoning_content"] = message.reasoning;
-        }
-        input.given["messages"].push_back(std::move(one));
+        list.push_back(message_json(message, content_in_parts_));
     }
+    const bool has_tools = !settings_.tools.is_null(), as_variable = settings_.tool_place == ToolPlace::tools;
+    if (as_variable ? has_tools || !tools_undefined_ : !tools_undefined_) {
+        input.given["tools"] = as_variable ? settings_.tools : OrderedJson();
+    }
+    if (has_tools && settings_.tool_place == ToolPlace::xml_tools) {
+        input.given["xml_tools"] = settings_.tools;
+    } else if (has_tools && settings_.tool_place == ToolPlace::system_message) {
+        if (list[0]["role"] != "system") {
+            list.insert(list.begin(), message_json({ "system", "" }, content_in_parts_));
+        }
+        list[0]["tools"] = dump_json(settings_.tools);
+    }
+    input.given["messages"] = std::move(list);
     for (const OrderedJson * more : { &switch_, &settings_.variables }) {
         if (more->is_object()) {
             input.given.update(*more);

@@ -11,6 +11,7 @@
 #include "text/jinja.h"
 #include "text/reasoning.h"
 #include "text/tokenizer.h"
+#include "text/tool_call.h"
 
 #include <cstdint>
 #include <memory>
@@ -21,10 +22,16 @@
 namespace penelope {
 
 struct ChatMessage {
-    std::string role; // "system", "user" or "assistant"
+    std::string role; // "system", "user", "assistant" or "tool"
     std::string content;
     std::string reasoning{}; // of an answer: its chain of thought, where the content does not hold it between marks
+    std::vector<ToolCall> tool_calls{};   // of an answer
+    std::string           tool_call_id{}; // of a tool's result: the call it belongs to ...
+    std::string           name{};         // ... and its function, if known
 };
+
+// Where a template takes the tools: a variable, or a field of the system message that holds them as JSON text.
+enum class ToolPlace { tools, xml_tools, system_message };
 
 // Whether a model that can think aloud before it answers does so.
 enum class Thinking { automatic, on, off }; // automatic: what the template does by itself
@@ -33,6 +40,7 @@ struct ChatSettings {
     Thinking    thinking = Thinking::automatic;
     OrderedJson variables; // an object of further variables for the template, null for none
     OrderedJson tools;     // a list of functions as the OpenAI API describes them, null for none
+    ToolPlace   tool_place = ToolPlace::tools;
     // What templates take for today's date.
     std::optional<std::time_t> now;
 };
@@ -48,9 +56,10 @@ class ChatTemplate {
 
     // The same template told otherwise.
     ChatTemplate with(ChatSettings settings) const;
+    ChatTemplate with_tools(OrderedJson tools, ToolPlace place) const;
 
     // All of a conversation; with add_generation_prompt up to where the assistant's next answer starts. Throws
-    // Error(usage) for a role that is none of the three and for no messages, and Error(unsupported) with what the
+    // Error(usage) for a role that is none of the four and for no messages, and Error(unsupported) with what the
     // template says against them.
     std::string          render(const std::vector<ChatMessage> & messages, bool add_generation_prompt = true) const;
     std::vector<int32_t> encode(const std::vector<ChatMessage> & messages, bool add_generation_prompt = true) const;

@@ -38,7 +38,7 @@ def safetensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_model(folder, follows, chat_template):
+def write_model(folder, follows, chat_template, n_context=512):
     """follows: text of a token -> text of the next; bytes as characters below 256."""
     ids = {chr(b): b for b in range(256)}
     ids.update({text: 256 + i for i, text in enumerate(SPECIAL)})
@@ -77,7 +77,7 @@ def write_model(folder, follows, chat_template):
     golden = GOLDEN / "qwen35" / "model"
     config = json.loads((golden / "config.json").read_text())
     config.update(hidden_size=width, intermediate_size=32, layer_types=kinds, num_hidden_layers=2, linear_num_key_heads=2, linear_num_value_heads=2,
-                  num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=False, vocab_size=n_vocab, eos_token_id=ids["<|im_end|>"])
+                  num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=False, vocab_size=n_vocab, eos_token_id=ids["<|im_end|>"], max_position_embeddings=n_context)
     (folder / "config.json").write_text(json.dumps(config))
     tokenizer = json.loads((golden / "tokenizer.json").read_text())
     tokenizer["model"].update(vocab={c: i for i, c in enumerate(byte_alphabet())}, merges=[])

@@ -3,8 +3,10 @@
 They come from PyPI into a virtual environment in the cache (scripts/test makes it); skipped when it is not there.
 """
 
+import json
 import os
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -21,8 +23,9 @@ except ImportError:
     print("the clients are not installed")
     sys.exit(77)
 
+import scripted
 from serving import Serve
-from support import ModelTest
+from support import ModelTest, TinyModel
 
 QUESTION = "abcdefghij klmnop qrstuv wxyz 0123456789"
 
@@ -101,6 +104,84 @@ class ClientTest(ModelTest):
         with self.assertRaises(anthropic.AuthenticationError):
             anthropic.Anthropic(base_url=self.server.address, api_key="wrong", max_retries=0).messages.create(
                 model="any", messages=self.messages, max_tokens=1)
+
+
+@unittest.skipUnless(scripted.template(), "the templates of llama.cpp are not there")
+class ToolLoopTest(unittest.TestCase):
+    """The model calls a function because it must; the clients' own types and helpers carry the call and its result."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="penelope-cli-")
+        cls.addClassCleanup(folder.cleanup)
+        scripted.write_model(Path(folder.name) / "hf", {'"': '"'}, scripted.template(), 8192)  # strings are empty
+        TinyModel.convert(Path(folder.name) / "hf", Path(folder.name) / "base.gguf")
+        template = Path(os.environ["PENELOPE_TEST_VOCAB_DIR"]) / "templates" / "Qwen-Qwen2.5-7B-Instruct.jinja"
+        cls.server = Serve("-m", Path(folder.name) / "base.gguf", "-c", 8192, "-n", 200, "--chat-template", template)
+        cls.addClassCleanup(cls.server.close)
+        cls.openai = openai.OpenAI(base_url=cls.server.address + "/v1", api_key="none", max_retries=0, timeout=120)
+        cls.anthropic = anthropic.Anthropic(base_url=cls.server.address, api_key="none", max_retries=0, timeout=120)
+        cls.schema = {"type": "object", "properties": {"city": {"enum": ["Rom"]}}, "required": ["city"], "additionalProperties": False}
+        cls.function = {"name": "weather", "description": "The weather of a place", "parameters": cls.schema, "strict": True}
+
+    def test_chat(self):
+        tools = [{"type": "function", "function": self.function}]
+        messages = [{"role": "user", "content": "Q"}]
+        message = self.openai.chat.completions.create(model="any", messages=messages, tools=tools, tool_choice="required").choices[0].message
+        [call] = message.tool_calls
+        self.assertEqual((call.function.name, json.loads(call.function.arguments)), ("weather", {"city": "Rom"}))
+        messages += [message, {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+        self.openai.chat.completions.create(model="any", messages=messages, tools=tools, max_tokens=2)
+        with self.openai.chat.completions.stream(model="any", messages=messages, tools=tools, tool_choice="required") as stream:
+            kinds = [event.type for event in stream]
+            last = stream.get_final_completion().choices[0]
+        self.assertIn("tool_calls.function.arguments.delta", kinds)
+        self.assertEqual((last.finish_reason, last.message.tool_calls[0].function.parsed_arguments), ("tool_calls", {"city": "Rom"}))
+
+    def test_responses(self):
+        tools = [{"type": "function", **self.function}]
+        talk = [{"role": "user", "content": "Q"}]
+        answer = self.openai.responses.create(model="any", input=talk, tools=tools, tool_choice="required")
+        [call] = answer.output
+        self.assertEqual((call.type, call.name, json.loads(call.arguments)), ("function_call", "weather", {"city": "Rom"}))
+        talk += [*answer.output, {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}]
+        self.openai.responses.create(model="any", input=talk, tools=tools, max_output_tokens=2)
+        with self.openai.responses.stream(model="any", input=talk, tools=tools, tool_choice="required") as stream:
+            pieces = [event.delta for event in stream if event.type == "response.function_call_arguments.delta"]
+            last = stream.get_final_response()
+        self.assertEqual(json.loads("".join(pieces)), {"city": "Rom"})
+        self.assertEqual(last.output[0].arguments, "".join(pieces))
+
+    def test_messages(self):
+        tools = [{"name": "weather", "description": "The weather of a place", "input_schema": self.schema}]
+        messages = [{"role": "user", "content": "Q"}]
+        answer = self.anthropic.messages.create(model="any", max_tokens=200, messages=messages, tools=tools, tool_choice={"type": "any"})
+        [block] = answer.content
+        self.assertEqual((answer.stop_reason, block.name, block.input), ("tool_use", "weather", {"city": "Rom"}))
+        messages += [{"role": "assistant", "content": answer.content},
+                     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": block.id, "content": "sunny"}]}]
+        with self.anthropic.messages.stream(model="any", max_tokens=200, messages=messages, tools=tools, tool_choice={"type": "any"}) as stream:
+            last = stream.get_final_message()
+        self.assertEqual(last.content[0].input, {"city": "Rom"})
+
+    @unittest.skipUnless(hasattr(anthropic, "beta_tool"), "this client has no loop of its own")
+    def test_tool_runner(self):
+        asked = []
+
+        @anthropic.beta_tool
+        def weather(city: str) -> str:
+            """The weather of a place.
+
+            Args:
+                city: its name
+            """
+            asked.append(city)
+            return "sunny"
+
+        runner = self.anthropic.beta.messages.tool_runner(model="any", max_tokens=300, max_iterations=2, tools=[weather], tool_choice={"type": "any"},
+                                                          messages=[{"role": "user", "content": "Q"}])
+        self.assertEqual([message.stop_reason for message in runner], ["tool_use", "tool_use"])
+        self.assertEqual(asked[0], "")
 
 
 if __name__ == "__main__":

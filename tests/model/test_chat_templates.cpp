@@ -5,7 +5,7 @@
 #include "base/sha256.h"
 #include "support/files.h"
 #include "support/temp_dir.h"
-#include "text/chat_template.h"
+#include "tools/tool_format.h"
 
 #include <doctest/doctest.h>
 
@@ -128,6 +128,46 @@ TEST_CASE("a prompt and the next one share all but the generation prompt" * doct
             const size_t               n      = first.size() - size_t(chat.n_generation_prompt());
             CHECK(std::equal(first.begin(), first.begin() + int(n), second.begin()));
             CHECK(chat.encode({ { "user", "Q" } }, false).size() == n);
+        }
+    }
+}
+
+TEST_CASE("tool calls as templates write them" * doctest::skip(test::lacks_vocab_dir())) {
+    const std::pair<const char *, const char *> formats[] = {
+        { "Qwen-Qwen2.5-7B-Instruct", "hermes" },
+        { "Qwen-Qwen3-0.6B", "hermes" },
+        { "NousResearch-Hermes-3-Llama-3.1-8B-tool_use", "hermes" },
+        { "ibm-granite-granite-4.0", "hermes" },
+        { "Qwen3.5-4B", "qwen-xml" },
+        { "Qwen3-Coder", "qwen-xml" },
+        { "meta-llama-Llama-3.1-8B-Instruct", "llama" },
+        { "meta-llama-Llama-3.2-3B-Instruct", "llama" },
+        { "meta-llama-Llama-3.3-70B-Instruct", "llama" },
+        { "ibm-granite-granite-3.3-2B-Instruct", "granite" },
+        { "mistralai-Mistral-Nemo-Instruct-2407", "mistral" },
+        { "google-gemma-4-31B-it", "gemma" },
+        { "google-gemma-2-2b-it", "described" },
+        { "microsoft-Phi-3.5-mini-instruct", "described" },
+        { "HuggingFaceTB-SmolLM3-3B", "described" },
+    };
+    const std::vector<Tool> tools = { { "fXzG", "about", { { "type", "object" } } } };
+    for (const auto & [name, expected] : formats) {
+        CAPTURE(name);
+        ChatTemplate      chat    = load(std::string(name) + ".jinja");
+        const ToolDialect dialect = find_tool_dialect(chat);
+        CHECK(std::string(dialect.format->name) == expected);
+        // The whole loop of a conversation goes through every one.
+        ChatMessage call{ "assistant", "" }, result{ "tool", "rXzR" };
+        call.tool_calls.push_back({ "123456789", "fXzG", "{\"k\": \"vXzV\"}" });
+        result.tool_call_id = "123456789";
+        result.name         = "fXzG";
+        if (!dialect.described) {
+            chat = chat.with_tools(OrderedJson::array({ tools[0].json() }), dialect.place);
+        }
+        const std::string text = chat.render(messages_with_tools(dialect, { { "user", "Q" }, call, result }, tools));
+        for (const char * part : { "fXzG", "about", "vXzV", "rXzR" }) {
+            CAPTURE(part);
+            CHECK(text.find(part) != std::string::npos);
         }
     }
 }
