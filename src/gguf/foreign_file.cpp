@@ -58,8 +58,7 @@ bool is_safetensors(std::string_view bytes, size_t size) {
         return false;
     }
     std::memcpy(&length, bytes.data(), sizeof length);
-    return length >= 2 && length <= size - 8 &&
-           bytes.substr(8, 2).find_first_not_of("{\" \n\t") == std::string_view::npos;
+    return length >= 2 && length <= size - 8 && bytes[8] == '{';
 }
 
 std::string first_word_lower(std::string_view text) {
