@@ -66,10 +66,11 @@ void set_latent(const RecipeInput & in, TrainSettings & s) {
     s.teacher_forcing = 0.5;
     s.fit_modules     = true;
     s.adaptive        = true;
-    s.backbone_lr     = is_full(in.model) ? 5e-4 : 1e-3;
-    s.module_lr       = 1e-3;
-    s.model.beta2     = 0.99;
-    s.model.dropout   = 0;
+    // A fitted map of a large model has small entries: at 1e-3 two updates undo it.
+    s.backbone_lr   = is_full(in.model) ? 5e-4 : 3e-4;
+    s.module_lr     = is_full(in.model) ? 1e-3 : 3e-5;
+    s.model.beta2   = 0.99;
+    s.model.dropout = 0;
 }
 
 } // namespace
@@ -101,6 +102,7 @@ TrainSettings recipe_settings(const RecipeInput & in) {
     s.save_every           = 0;
     s.n_updates            = kProbeUpdates;
     if (in.speed.update_seconds <= 0) {
+        s.fit_modules = false; // takes no part in the speed
         return s;
     }
     s.n_updates  = n_updates(in, s.batch_size);

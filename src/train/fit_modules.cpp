@@ -167,6 +167,10 @@ void fit_modules(TrainedModel & model, const TrainingData & data, const StepTarg
     };
     add_embedding("penelope.memory.anchor", pairs.before_steps);
     add_embedding("penelope.readout.anchor", pairs.before_answer);
+    // Marks of rows and steps are noise to a model that has never seen any.
+    for (const char * name : { "penelope.memory.group", "penelope.memory.step", "penelope.readout.step" }) {
+        change(name, [](std::vector<float> & rows) { std::fill(rows.begin(), rows.end(), 0.0f); });
+    }
     change("penelope.time.out.bias", [&](std::vector<float> & b) { b.back() = kRateBias; });
     log_debug("fitted the memory's GRU on " + std::to_string(pairs.tokens.size()) + " written tokens, " +
               std::to_string(counts.size()) + " different ones");
