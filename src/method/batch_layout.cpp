@@ -12,10 +12,6 @@ std::vector<SeqRange> BatchLayout::all() const {
     return both;
 }
 
-std::string BatchLayout::key(const char * kind, int n_steps) const {
-    return shape_key(kind + std::to_string(n_steps), prompts);
-}
-
 std::vector<int> prefill_leading_chunks(Context & context, const std::vector<Prompt> & prompts, int & applications) {
     std::vector<int> n_done;
     for (const Prompt & prompt : prompts) {
@@ -57,14 +53,6 @@ std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape
         index.push_back(n_before + i * shape.n_interface() - 1);
     }
     return index;
-}
-
-std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape) {
-    std::vector<int> n_rows;
-    for (const Prompt & prompt : prompts) {
-        n_rows.push_back(int(prompt.tokens.size()) + shape.n_interface());
-    }
-    return n_rows;
 }
 
 } // namespace penelope

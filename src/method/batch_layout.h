@@ -1,4 +1,5 @@
-// Row layout of a batch of Penelope prompts: prompt rows, then interface rows (memory and readout) per sequence.
+// Row layout of a batch of Penelope prompts: prompt rows, then interface rows (memory and readout) per sequence. Without
+// prompts: of sequences whose prompts are in the cache.
 #pragma once
 
 #include "latent/modules.h"
@@ -15,8 +16,6 @@ struct BatchLayout {
     int                   n_prompt = 0; // rows
 
     std::vector<SeqRange> all() const; // prompts, then interfaces
-    std::string           key(const char * kind, int n_steps) const;
-    std::vector<int>      streams() const { return streams_of(prompts); }
 };
 
 // Prefills all but the last chunk of prompts longer than n_batch; returns how many tokens of each are done.
@@ -27,8 +26,5 @@ BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt>
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);
-
-// Rows used in each stream, including the interface.
-std::vector<int> rows_after(const std::vector<Prompt> & prompts, const LatentShape & shape);
 
 } // namespace penelope

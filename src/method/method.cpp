@@ -1,6 +1,7 @@
 #include "method/method.h"
 
 #include "base/error.h"
+#include "method/latent_steps.h"
 
 #include <algorithm>
 
@@ -42,8 +43,13 @@ LatentSteps * Method::steps(Context &) const {
     return nullptr;
 }
 
-std::vector<StateTensor> Method::states(Context &, const Prompt &, int) const {
-    return {};
+Prefill Method::prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const {
+    return steps(context)->prefill(prompts, n_steps);
+}
+
+std::vector<StateTensor> Method::states(Context & context, const Prompt & prompt, int n_steps) const {
+    LatentSteps * latent = steps(context);
+    return latent ? latent->states(prompt, n_steps) : std::vector<StateTensor>{};
 }
 
 void check_steps(const Method & method, int n_steps) {

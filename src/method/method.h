@@ -1,5 +1,5 @@
 // Interface of a method (plain, cot, penelope, coconut, codi): prefill the prompt and run the latent steps, up to the
-// logits of the first answer token. method/registry.h lists the implementations; no other code depends on which one it
+// logits of the first answer token. A method with latent steps implements steps(), one without prefill(). method/registry.h lists the implementations; no other code depends on which one it
 // has.
 #pragma once
 
@@ -57,7 +57,7 @@ class Method {
     virtual int n_extra_rows(int /*n_steps*/) const { return 0; }
 
     // Prefills the prompts, each on a different stream, and runs K latent steps. The caller has checked lengths and K.
-    virtual Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const = 0;
+    virtual Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const;
 
     // Prompts at several K in ascending order, calling `answer` after each K is in place: it may decode into the rows
     // that follow. The default fills anew for each K.
@@ -68,7 +68,7 @@ class Method {
     virtual LatentSteps * steps(Context & context) const;
 
     // The intermediate states of one prompt; empty when the method has none.
-    virtual std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const;
+    std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const;
 };
 
 // Throws Error(usage) naming the range when K is outside 0 .. max_steps().

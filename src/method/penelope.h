@@ -1,5 +1,5 @@
-// Penelope with a fixed K: one graph from token ids through all latent steps to the logits of the first answer token.
-// Prompts longer than n_batch are prefilled in chunks first.
+// Penelope as a method: its modules, shape and time tables. method/penelope_steps.h runs it. Prompts longer than n_batch
+// are prefilled in chunks first.
 #pragma once
 
 #include "latent/trajectory.h"
@@ -18,10 +18,8 @@ class PenelopeMethod : public Method {
     int         max_steps() const override { return shape_.k_max; }
     int         n_extra_rows(int) const override { return shape_.n_interface(); }
 
-    Prefill prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
-    void    sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
-                  const std::function<void(int, const Prefill &)> & answer) const override;
-    std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
+    void sweep(Context & context, const std::vector<Tokens> & prompts, const std::vector<int> & steps,
+               const std::function<void(int, const Prefill &)> & answer) const override;
 
     LatentSteps * steps(Context & context) const override;
 

@@ -55,7 +55,7 @@ std::vector<LayerAttention> PenelopeSteps::attention(int stream, const std::vect
         return {};
     }
     const LatentShape &         shape  = method_.shape();
-    const std::vector<SeqRange> memory = ranges({ stream }, 0, shape.n_memory, StateSlot::discard);
+    const std::vector<SeqRange> memory = layout_after_prompt({ stream }).memory;
     AttentionGraph &            built  = attention_graph(memory);
     context_.prepare(built);
     built.graph.set(built.memory, state->data);

@@ -8,9 +8,6 @@ namespace penelope {
 
 namespace {
 
-// n_kv is rounded up to a multiple of this, so that one graph serves many prompt lengths; the mask hides the rest.
-constexpr int kBucket = 64;
-
 // One value of every step after the other: [n, k_max].
 std::vector<float> table(const std::vector<TimeStep> & steps, Node TimeStep::*value, int64_t n) {
     std::vector<float> all;
@@ -39,32 +36,24 @@ template <typename T> std::vector<T> as(const std::vector<int> & values) {
 
 } // namespace
 
-// Boundary and prompt cache; stores M_0 and R_0.
-struct PenelopeSteps::StartGraph : BuiltGraph {
+// Inputs that a graph does not have are null.
+struct PenelopeSteps::Built : BuiltGraph {
     using BuiltGraph::BuiltGraph;
-    Node                       ids = nullptr, streams = nullptr;
-    std::unique_ptr<RowInputs> all;
-    int                        n_applications = 0;
-};
-
-// One refinement; streams may be at different steps.
-struct PenelopeSteps::RefineGraph : BuiltGraph {
-    using BuiltGraph::BuiltGraph;
-    Node                       from = nullptr, to = nullptr;  // the streams, to read and to write
-    Node                       t = nullptr, t_rows = nullptr; // row of the tables, per stream and per memory row
-    std::unique_ptr<RowInputs> rows;
-};
-
-// The interface rows through [s:L), over a cache that holds the prompt in every layer.
-struct PenelopeSteps::FinalGraph : BuiltGraph {
-    using BuiltGraph::BuiltGraph;
-    Node                       from = nullptr, index = nullptr, logits = nullptr;
-    std::unique_ptr<RowInputs> rows, last;
+    Node                       ids  = nullptr;                // of the prompts
+    Node                       from = nullptr, to = nullptr;  // the streams whose latent state is read, and written
+    Node                       t = nullptr, t_rows = nullptr; // row of the time tables, per stream and per memory row
+    std::unique_ptr<RowInputs> all;                           // prompts, then interfaces
+    RowLayout                  prompt_rows;                   // prompts alone
+    std::unique_ptr<RowInputs> memory, interfaces, last;      // last: the last readout rows
+    Node                       last_index = nullptr;          // of the last readout rows among the output rows
+    Trajectory                 trajectory{};
+    Node                       logits   = nullptr;
+    int                        n_beside = 0; // layer applications that run beside others: they make no question longer
 };
 
 PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
-    : method_(method), context_(context), d_(context.model().config.n_embd), store_(context.latent_device(), false),
-      streams_(size_t(context.options().n_streams)) {
+    : LatentSteps(method, context), method_(method), d_(context.model().config.n_embd),
+      store_(context.latent_device(), false) {
     const LatentShape &           shape = method.shape();
     const std::vector<TimeStep> & steps = method.time_steps();
     const int64_t                 n = context.options().n_streams, k = int64_t(steps.size()), d = d_;
@@ -80,31 +69,6 @@ PenelopeSteps::PenelopeSteps(const PenelopeMethod & method, Context & context)
     store_.load();
 }
 
-PenelopeSteps::~PenelopeSteps() = default;
-
-int PenelopeSteps::layer_applications(int stream) const {
-    return at(stream).n_step_applications + at(stream).n_final;
-}
-
-int PenelopeSteps::rounded_up(int n_rows) const {
-    return std::min((n_rows + kBucket - 1) / kBucket * kBucket, context_.n_ctx());
-}
-
-// Rows [first, first + count) after the prompt of each stream.
-std::vector<SeqRange> PenelopeSteps::ranges(const std::vector<int> & streams, int first, int count,
-                                            StateSlot to) const {
-    std::vector<SeqRange> all;
-    int n_seen = 0; // all look as far as the longest, so that its length alone decides about the graph
-    for (int stream : streams) {
-        n_seen = std::max(n_seen, at(stream).n_prompt + first + count);
-    }
-    for (int stream : streams) {
-        all.push_back(
-            { stream, at(stream).n_prompt + first, count, rounded_up(n_seen), count, StateSlot::prompt_end, to });
-    }
-    return all;
-}
-
 // [d * rows, streams] -> [d, rows * n] of the streams in `index`.
 Node PenelopeSteps::gather(Graph & g, Node states, Node index, int n_rows) const {
     return reshape_rows(g, ggml_get_rows(g.ctx(), states, index), d_, n_rows * index->ne[0]);
@@ -114,166 +78,223 @@ void PenelopeSteps::scatter(Graph & g, Node states, Node rows, Node index) const
     g.expand(ggml_set_rows(g.ctx(), states, reshape_rows(g, rows, states->ne[0], index->ne[0]), index));
 }
 
-PenelopeSteps::StartGraph & PenelopeSteps::start_graph(const BatchLayout & p) {
-    const bool exact = context_.options().bucket == 1;
-    return context_.graph<StartGraph>(p.key("penelope-start", 0), p.streams(), [&]() {
+// Interface and memory rows over a cache that holds the prompts.
+BatchLayout PenelopeSteps::layout_after_prompt(const std::vector<int> & streams) const {
+    const auto ranges = [&](int first, int count, StateSlot to) {
+        std::vector<SeqRange> all = rounded_ranges(
+            streams, [&](int stream) { return at(stream).n_prompt + first; }, count);
+        for (SeqRange & range : all) {
+            range.from = StateSlot::prompt_end;
+            range.to   = to;
+        }
+        return all;
+    };
+    const LatentShape & shape = method_.shape();
+    BatchLayout         rows;
+    rows.memory     = ranges(0, shape.n_memory, StateSlot::discard);
+    rows.interfaces = ranges(0, shape.n_interface(), StateSlot::current);
+    rows.last       = ranges(shape.n_interface() - 1, 1, StateSlot::current);
+    return rows;
+}
+
+// Boundary and prompt cache: M_0 and R_0. Returns the prompt rows after layer e - 1; null when e = L.
+Node PenelopeSteps::build_start(Built & built, const BatchLayout & rows) {
+    const Backbone & model = context_.model();
+    const int        n     = int(rows.prompts.size());
+    Graph &          g     = built.graph;
+    built.ids              = g.input("ids", GGML_TYPE_I32, int64_t(rows.ids.size()));
+    built.all              = std::make_unique<RowInputs>(g, "rows", rows.all(), context_.options().bucket == 1);
+    const Boundary start = boundary(g, model, method_.modules(), method_.shape(), embed(g, model.embedding, built.ids),
+                                    nullptr, n, built.all->rows(), context_.cache());
+    built.trajectory.prompt  = start.prompt;
+    built.trajectory.memory  = { start.memory };
+    built.trajectory.readout = { start.readout };
+    built.prompt_rows        = built.all->subset(g, 0, n);
+    return prompt_cache(g, model, method_.shape(), start.prompt, built.prompt_rows, context_.cache());
+}
+
+// The values of each stream's own step.
+TimeStep PenelopeSteps::gather_time_step(Built & built, int n) {
+    Graph & g    = built.graph;
+    built.t      = g.input("t", GGML_TYPE_I32, n);
+    built.t_rows = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * method_.shape().n_memory);
+    TimeStep step{};
+    step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built.t);       // [d * m, n]
+    step.readout_step  = ggml_get_rows(g.ctx(), readout_steps_, built.t); // [d, n]
+    step.gain          = ggml_get_rows(g.ctx(), gains_, built.t_rows);    // [d, m * n], likewise the others
+    step.shift         = ggml_get_rows(g.ctx(), shifts_, built.t_rows);
+    step.update_rate   = ggml_get_rows(g.ctx(), update_rates_, built.t_rows);
+    return step;
+}
+
+// The interface rows through [s:L), and the logits of the last readout rows. prompt: as left by build_start(), else
+// null. all_rows: the output has every interface row.
+void PenelopeSteps::build_final(Built & built, const BatchLayout & rows, Node prompt, bool all_rows) {
+    const LatentShape & shape     = method_.shape();
+    const int           n         = int(rows.memory.size());
+    const bool          exact     = built.all && context_.options().bucket == 1;
+    const int           n_batched = built.all ? 0 : context_.n_batched_streams();
+    Graph &             g         = built.graph;
+    built.interfaces              = std::make_unique<RowInputs>(g, "interface", rows.interfaces, exact, n_batched);
+    OutputRows output;
+    if (all_rows) {
+        output.first     = prompt ? rows.n_prompt : 0;
+        output.count     = n * shape.n_interface();
+        output.positions = built.interfaces->rows().positions;
+        output.segments  = built.interfaces->rows().segments;
+    } else {
+        built.last       = std::make_unique<RowInputs>(g, "last", rows.last, exact, n_batched);
+        built.last_index = g.input("last.index", GGML_TYPE_I32, n);
+        output.index     = built.last_index;
+        output.positions = built.last->rows().positions;
+        output.segments  = built.last->rows().segments;
+        output.batched   = built.last->rows().batched;
+    }
+    Trajectory & t = built.trajectory;
+    t.output =
+        final_pass(g, context_.model(), shape, join_interface(g, shape, t.memory.back(), t.readout.back()), prompt,
+                   built.interfaces->rows(), built.all ? built.all->rows() : RowLayout{}, context_.cache(), output);
+    built.logits = logits(g, context_.model(), all_rows ? slice_rows(g, t.output, t.output->ne[1] - 1, 1) : t.output);
+    g.output(built.logits);
+}
+
+// rows: without prompts the streams go on from their latent state on the device. keep_states: the host can read the
+// whole trajectory.
+PenelopeSteps::Built & PenelopeSteps::graph(const BatchLayout & rows, int n_steps, bool finish, bool keep_states) {
+    const bool        has_prompts = !rows.prompts.empty();
+    const std::string kind =
+        "penelope" + std::to_string(n_steps) + (finish ? "-final" : "") + (keep_states ? "-states" : "");
+    const std::string key = shape_key(has_prompts ? kind + "-start" : kind, has_prompts ? rows.prompts
+                                                                            : finish    ? rows.interfaces
+                                                                                        : rows.memory);
+    return context_.graph<Built>(key, streams_of(rows.memory), [&]() {
         const Backbone &    model  = context_.model();
         const LatentShape & shape  = method_.shape();
-        const int           n      = int(p.prompts.size());
-        auto                built  = std::make_unique<StartGraph>(context_, n);
+        const int           n      = int(rows.memory.size());
+        auto                built  = std::make_unique<Built>(context_, n);
         Graph &             g      = built->graph;
-        built->ids                 = g.input("ids", GGML_TYPE_I32, int64_t(p.ids.size()));
-        built->streams             = g.input("streams", GGML_TYPE_I64, n);
-        built->all                 = std::make_unique<RowInputs>(g, "rows", p.all(), exact);
-        const Boundary  start      = boundary(g, model, method_.modules(), shape, embed(g, model.embedding, built->ids),
-                                              nullptr, n, built->all->rows(), context_.cache());
-        const RowLayout rows       = built->all->subset(g, 0, n);
-        Node            prompt_out = prompt_cache(g, model, shape, start.prompt, rows, context_.cache());
-        built->n_applications      = g.n_layer_marks();
-        if (prompt_out) {
-            // A single run sends the prompt through [e:L) together with the interface: side by side, so not one step
-            // longer.
-            const OutputRows none{};
-            run_layers(g, model, shape.end, model.config.n_layer, prompt_out, rows, context_.cache(), &none);
+        Trajectory &        t      = built->trajectory;
+        Node                prompt = nullptr;
+        if (has_prompts) {
+            prompt = build_start(*built, rows);
+        } else {
+            built->from = g.input("from", GGML_TYPE_I32, n);
+            t.memory    = { gather(g, memory_, built->from, shape.n_memory) };
+            t.readout   = { gather(g, readout_, built->from, shape.n_readout) };
         }
-        scatter(g, memory_, start.memory, built->streams);
-        scatter(g, readout_, start.readout, built->streams);
+        if (n_steps > 0) {
+            built->memory =
+                std::make_unique<RowInputs>(g, "memory", rows.memory, has_prompts && context_.options().bucket == 1,
+                                            has_prompts ? 0 : context_.n_batched_streams());
+        }
+        for (int i = 0; i < n_steps; i++) {
+            const TimeStep step = has_prompts ? method_.time_steps()[size_t(i)] : gather_time_step(*built, n);
+            refine_once(g, model, method_.modules(), shape, step, built->memory->rows(), context_.cache(), t);
+            g.add_abort_point(t.readout.back());
+        }
+        if (finish) {
+            build_final(*built, rows, prompt, keep_states);
+        } else {
+            if (prompt) {
+                // In one graph the prompt goes through [e:L) together with the interface. So do not count these layers.
+                const int        n_marks = g.n_layer_marks();
+                const OutputRows none{};
+                run_layers(g, model, shape.end, model.config.n_layer, prompt, built->prompt_rows, context_.cache(),
+                           &none);
+                built->n_beside = g.n_layer_marks() - n_marks;
+            }
+            built->to = g.input("to", GGML_TYPE_I64, n);
+            scatter(g, memory_, t.memory.back(), built->to);
+            scatter(g, readout_, t.readout.back(), built->to);
+            if (!t.features.empty()) {
+                scatter(g, features_, t.features.back(), built->to);
+            }
+        }
+        if (keep_states) {
+            // Views keep their source alive only as long as the source itself is kept.
+            for (Node * node : { &t.prompt, &t.memory[0], &t.readout[0] }) {
+                *node = ggml_cont(g.ctx(), *node);
+            }
+            for (const std::vector<Node> * list : { &t.memory, &t.readout, &t.features, &t.modulated, &t.proposal }) {
+                std::for_each(list->begin(), list->end(), [&](Node node) { g.output(node); });
+            }
+            g.output(t.prompt);
+            g.output(t.output);
+        }
         return built;
     });
 }
 
-void PenelopeSteps::start(const std::vector<Prompt> & prompts) {
-    int                    ahead  = 0;
-    const std::vector<int> n_done = prefill_leading_chunks(context_, prompts, ahead);
-    const BatchLayout      p = make_batch_layout(context_, prompts, n_done, method_.shape(), context_.options().bucket);
-    StartGraph &           built = start_graph(p);
-    std::vector<int64_t>   streams;
-    for (const Prompt & prompt : prompts) {
-        streams.push_back(prompt.stream);
-    }
+// Sets the inputs the graph has and computes it.
+void PenelopeSteps::compute(Built & built, const BatchLayout & rows) {
+    Graph &                g       = built.graph;
+    const SequenceCache &  cache   = context_.cache();
+    const std::vector<int> streams = streams_of(rows.memory);
     context_.prepare(built);
-    built.graph.set(built.ids, p.ids);
-    built.graph.set(built.streams, streams);
-    built.all->fill(p.all(), &context_.cache());
+    if (built.ids) {
+        g.set(built.ids, rows.ids);
+        built.all->fill(rows.all(), &cache);
+    }
+    if (built.from) {
+        // Only the final pass may read the latent state of another question.
+        g.set(built.from, as<int32_t>(built.logits && context_.options().swap_latents ? swapped(streams) : streams));
+    }
+    if (built.to) {
+        g.set(built.to, as<int64_t>(streams));
+    }
+    if (built.t) {
+        std::vector<int32_t> t, t_rows;
+        for (int stream : streams) {
+            t.push_back(step(stream));
+            t_rows.insert(t_rows.end(), size_t(method_.shape().n_memory), step(stream));
+        }
+        g.set(built.t, t);
+        g.set(built.t_rows, t_rows);
+    }
+    if (built.memory) {
+        built.memory->fill(rows.memory, &cache);
+    }
+    if (built.interfaces) {
+        built.interfaces->fill(rows.interfaces, &cache);
+    }
+    if (built.last) {
+        const bool has_prompt_rows = built.all && method_.shape().end < context_.model().config.n_layer;
+        built.last->fill(rows.last, &cache);
+        g.set(built.last_index, last_index(has_prompt_rows ? rows.n_prompt : 0, int(streams.size()), method_.shape()));
+    }
     context_.compute(built);
-    context_.count_token_rows(p.ids.size());
-    for (const Prompt & prompt : prompts) {
-        at(prompt.stream) = { int(prompt.tokens.size()), 0, ahead + built.n_applications, 0 };
-        // Layers below the interval stand after the interface already. Decoding an answer moves them on, so a second
-        // finish() needs this state. Checkpoints inside the prompt stay: the next turn goes back to them.
-        context_.cache().forget_after(prompt.stream, at(prompt.stream).n_prompt);
-        context_.cache().save_checkpoint(prompt.stream, n_rows_after(prompt.stream), StateSlot::current);
-    }
+    context_.count_token_rows(rows.ids.size());
 }
 
-PenelopeSteps::RefineGraph & PenelopeSteps::refine_graph(const std::vector<SeqRange> & memory) {
-    return context_.graph<RefineGraph>(shape_key("penelope-refine", memory), streams_of(memory), [&]() {
-        const Backbone &    model = context_.model();
-        const LatentShape & shape = method_.shape();
-        const int           n     = int(memory.size());
-        auto                built = std::make_unique<RefineGraph>(context_, n);
-        Graph &             g     = built->graph;
-        built->from               = g.input("from", GGML_TYPE_I32, n);
-        built->to                 = g.input("to", GGML_TYPE_I64, n);
-        built->t                  = g.input("t", GGML_TYPE_I32, n);
-        built->t_rows             = g.input("t.rows", GGML_TYPE_I32, int64_t(n) * shape.n_memory);
-        built->rows = std::make_unique<RowInputs>(g, "memory", memory, false, context_.n_batched_streams());
-
-        TimeStep step{};
-        step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t);       // [d * m, n]
-        step.readout_step  = ggml_get_rows(g.ctx(), readout_steps_, built->t); // [d, n]
-        step.gain          = ggml_get_rows(g.ctx(), gains_, built->t_rows);    // [d, m * n], likewise the others
-        step.shift         = ggml_get_rows(g.ctx(), shifts_, built->t_rows);
-        step.update_rate   = ggml_get_rows(g.ctx(), update_rates_, built->t_rows);
-
-        Trajectory trajectory{};
-        trajectory.memory  = { gather(g, memory_, built->from, shape.n_memory) };
-        trajectory.readout = { gather(g, readout_, built->from, shape.n_readout) };
-        refine_once(g, model, method_.modules(), shape, step, built->rows->rows(), context_.cache(), trajectory);
-        scatter(g, memory_, trajectory.memory.back(), built->to);
-        scatter(g, features_, trajectory.features.back(), built->to);
-        scatter(g, readout_, trajectory.readout.back(), built->to);
-        return built;
-    });
-}
-
-void PenelopeSteps::advance(const std::vector<int> & streams) {
-    if (streams.empty()) {
-        return;
+LatentSteps::PassResult PenelopeSteps::run(const Pass & pass) {
+    PassResult  result;
+    BatchLayout rows;
+    if (pass.prompts.empty()) {
+        rows = layout_after_prompt(pass.streams);
+    } else {
+        const std::vector<int> n_done = prefill_leading_chunks(context_, pass.prompts, result.layer_applications);
+        rows = make_batch_layout(context_, pass.prompts, n_done, method_.shape(), context_.options().bucket);
     }
-    const LatentShape &         shape  = method_.shape();
-    const std::vector<SeqRange> memory = ranges(streams, 0, shape.n_memory, StateSlot::discard);
-    RefineGraph &               built  = refine_graph(memory);
-    std::vector<int32_t>        t, t_rows;
-    for (int stream : streams) {
-        t.push_back(at(stream).t);
-        t_rows.insert(t_rows.end(), size_t(shape.n_memory), at(stream).t);
-    }
-    context_.prepare(built);
-    built.graph.set(built.from, as<int32_t>(streams));
-    built.graph.set(built.to, as<int64_t>(streams));
-    built.graph.set(built.t, t);
-    built.graph.set(built.t_rows, t_rows);
-    built.rows->fill(memory, &context_.cache());
-    context_.compute(built);
-    for (int stream : streams) {
-        at(stream).t++;
-        at(stream).n_step_applications += built.graph.n_layer_applications();
-    }
-}
-
-PenelopeSteps::FinalGraph & PenelopeSteps::final_graph(const std::vector<SeqRange> & rows,
-                                                       const std::vector<SeqRange> & last) {
-    return context_.graph<FinalGraph>(shape_key("penelope-final", rows), streams_of(rows), [&]() {
-        const Backbone &    model = context_.model();
-        const LatentShape & shape = method_.shape();
-        const int           n     = int(rows.size());
-        auto                built = std::make_unique<FinalGraph>(context_, n);
-        Graph &             g     = built->graph;
-        built->from               = g.input("from", GGML_TYPE_I32, n);
-        built->rows               = std::make_unique<RowInputs>(g, "rows", rows, false, context_.n_batched_streams());
-        built->last               = std::make_unique<RowInputs>(g, "last", last, false, context_.n_batched_streams());
-        built->index              = g.input("last.index", GGML_TYPE_I32, n);
-        OutputRows output_rows;
-        output_rows.index     = built->index;
-        output_rows.positions = built->last->rows().positions;
-        output_rows.segments  = built->last->rows().segments;
-        output_rows.batched   = built->last->rows().batched;
-        Node inter            = join_interface(g, shape, gather(g, memory_, built->from, shape.n_memory),
-                                               gather(g, readout_, built->from, shape.n_readout));
-        Node out = run_layers(g, model, shape.start, model.config.n_layer, inter, built->rows->rows(), context_.cache(),
-                              &output_rows);
-        built->logits = logits(g, model, out);
-        g.output(built->logits);
-        return built;
-    });
-}
-
-Prefill PenelopeSteps::finish(const std::vector<int> & streams) {
-    const int                   n_inter = method_.shape().n_interface();
-    const std::vector<SeqRange> rows    = ranges(streams, 0, n_inter, StateSlot::current);
-    const std::vector<SeqRange> last    = ranges(streams, n_inter - 1, 1, StateSlot::current);
-    FinalGraph &                built   = final_graph(rows, last);
-    for (int stream : streams) {
-        if (at(stream).n_final > 0) { // an answer may have been decoded since
+    Built & built = graph(rows, pass.n_steps, pass.finish, false);
+    for (int stream : pass.streams) {
+        if (pass.finish && at(stream).n_final > 0) { // an answer may have been decoded since
             context_.cache().restore_checkpoint(stream, n_rows_after(stream));
         }
     }
-    context_.prepare(built);
-    built.graph.set(built.from, as<int32_t>(context_.options().swap_latents ? swapped(streams) : streams));
-    built.rows->fill(rows, &context_.cache());
-    built.last->fill(last, &context_.cache());
-    built.graph.set(built.index, last_index(0, int(streams.size()), method_.shape()));
-    context_.compute(built);
-
-    Prefill prefilled;
-    prefilled.logits = get_rows(built.logits);
-    for (int stream : streams) {
-        at(stream).n_final = built.graph.n_layer_applications();
-        prefilled.n_past.push_back(n_rows_after(stream));
-        prefilled.layer_applications = std::max(prefilled.layer_applications, layer_applications(stream));
+    compute(built, rows);
+    for (int stream : pass.streams) {
+        if (!pass.prompts.empty() && !pass.finish) {
+            // Layers below the interval stand after the interface already. Decoding an answer moves them on, so a
+            // second finish() needs this state. Checkpoints inside the prompt stay: the next turn goes back to them.
+            context_.cache().forget_after(stream, at(stream).n_prompt);
+            context_.cache().save_checkpoint(stream, n_rows_after(stream), StateSlot::current);
+        }
     }
-    return prefilled;
+    result.layer_applications += built.graph.n_layer_applications() - built.n_beside;
+    if (pass.finish) {
+        result.logits = get_rows(built.logits);
+    }
+    return result;
 }
 
 std::vector<StateTensor> PenelopeSteps::read_state(int stream) const {
@@ -292,6 +313,38 @@ std::vector<StateTensor> PenelopeSteps::read_state(int stream) const {
         get_bytes(update_rates_, size_t(step(stream) - 1) * update_rates_->nb[1], &rate, sizeof(rate));
         states.push_back({ "alpha", { 1 }, { 2.0f * rate } }); // Equation 8
     }
+    return states;
+}
+
+std::vector<StateTensor> PenelopeSteps::states(const Prompt & prompt, int n_steps) {
+    int                    applications = 0;
+    const std::vector<int> n_done       = prefill_leading_chunks(context_, { prompt }, applications);
+    const BatchLayout      rows         = make_batch_layout(context_, { prompt }, n_done, method_.shape(), 1);
+    Built &                built        = graph(rows, n_steps, true, true);
+    compute(built, rows);
+
+    std::vector<StateTensor> states;
+    const auto               put = [&](const std::string & name, Node node) {
+        states.push_back({ name, { node->ne[1], node->ne[0] }, get_node(node) });
+    };
+    const Trajectory & t = built.trajectory;
+    put("H_x", t.prompt);
+    put("M_0", t.memory[0]);
+    put("R_0", t.readout[0]);
+    for (size_t i = 1; i < t.memory.size(); i++) {
+        const std::string n = std::to_string(i);
+        put("H_" + n, t.features[i - 1]);
+        if (!t.modulated.empty()) {
+            put("Hhat_" + n, t.modulated[i - 1]);
+        }
+        put("M_" + n, t.memory[i]);
+        put("q_" + n, t.proposal[i - 1]);
+        put("R_" + n, t.readout[i]);
+        const float update_rate = get_node(method_.time_steps()[i - 1].update_rate)[0];
+        states.push_back({ "alpha_" + n, { 1 }, { 2.0f * update_rate } }); // Equation 8
+    }
+    put("interface_out", t.output);
+    states.push_back({ "first_logits", { built.logits->ne[0] }, get_node(built.logits) });
     return states;
 }
 

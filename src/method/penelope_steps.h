@@ -1,6 +1,5 @@
-// Penelope a step at a time, see method/latent_steps.h: graphs for the start of a question, one refinement and the
-// final pass. One refinement graph serves every step: a stream's M and R are gathered from the device, and the time
-// tables by its t.
+// Penelope a step at a time or in one graph, see method/latent_steps.h. A step by itself serves streams at any t: their
+// M and R are gathered from the device, and the time tables by their t.
 #pragma once
 
 #include "method/batch_layout.h"
@@ -14,50 +13,35 @@ class PenelopeSteps : public LatentSteps {
   public:
     // Takes memory for the states of every stream of the context. Method and context outlive it.
     PenelopeSteps(const PenelopeMethod & method, Context & context);
-    ~PenelopeSteps() override;
 
-    void                     start(const std::vector<Prompt> & prompts) override;
-    void                     advance(const std::vector<int> & streams) override;
-    Prefill                  finish(const std::vector<int> & streams) override;
-    int                      step(int stream) const override { return at(stream).t; }
-    int                      layer_applications(int stream) const override;
     std::vector<StateTensor> read_state(int stream) const override;
+    std::vector<StateTensor> states(const Prompt & prompt, int n_steps) override;
 
     std::vector<LayerAttention> attention(int stream, const std::vector<StateTensor> & before) override;
 
+  protected:
+    PassResult run(const Pass & pass) override;
+
   private:
-    struct StartGraph;
-    struct RefineGraph;
-    struct FinalGraph;
+    struct Built;
     struct AttentionGraph;
 
-    // Progress of a stream.
-    struct StreamState {
-        int n_prompt            = 0; // tokens
-        int t                   = 0;
-        int n_step_applications = 0; // layer applications of start and steps
-        int n_final             = 0; // and of the final pass
-    };
-
-    const StreamState &   at(int stream) const { return streams_[size_t(stream)]; }
-    StreamState &         at(int stream) { return streams_[size_t(stream)]; }
-    int                   rounded_up(int n_rows) const;
-    std::vector<SeqRange> ranges(const std::vector<int> & streams, int first, int count, StateSlot to) const;
-    int                   n_rows_after(int stream) const { return at(stream).n_prompt + method_.shape().n_interface(); }
-    StartGraph &          start_graph(const BatchLayout & p);
-    RefineGraph &         refine_graph(const std::vector<SeqRange> & memory);
-    FinalGraph &          final_graph(const std::vector<SeqRange> & rows, const std::vector<SeqRange> & last);
-    AttentionGraph &      attention_graph(const std::vector<SeqRange> & memory);
-    Node                  gather(Graph & g, Node states, Node index, int n_rows) const;
-    void                  scatter(Graph & g, Node states, Node rows, Node index) const;
+    int              n_rows_after(int stream) const { return at(stream).n_prompt + method_.shape().n_interface(); }
+    BatchLayout      layout_after_prompt(const std::vector<int> & streams) const;
+    Built &          graph(const BatchLayout & rows, int n_steps, bool finish, bool keep_states);
+    Node             build_start(Built & built, const BatchLayout & rows);
+    void             build_final(Built & built, const BatchLayout & rows, Node prompt, bool all_rows);
+    TimeStep         gather_time_step(Built & built, int n);
+    AttentionGraph & attention_graph(const std::vector<SeqRange> & memory);
+    void             compute(Built & built, const BatchLayout & rows);
+    Node             gather(Graph & g, Node states, Node index, int n_rows) const;
+    void             scatter(Graph & g, Node states, Node rows, Node index) const;
 
     const PenelopeMethod & method_;
-    Context &              context_;
     int                    d_;
     WeightStore            store_;
     Node                   memory_, features_, readout_; // [d * m, streams], [d * m, streams], [d * q, streams]
     Node offsets_, readout_steps_, gains_, shifts_, update_rates_; // [d * m or d, k_max], row t - 1 for step t
-    std::vector<StreamState> streams_;
 };
 
 } // namespace penelope

@@ -1,5 +1,5 @@
-// Coconut and CODI a step at a time, see method/latent_steps.h: a pass over prompt and start row, a pass per thought, a
-// pass over the end row. The next thought of every stream waits on the device.
+// Coconut and CODI a step at a time or in one graph, see method/latent_steps.h: a pass over prompt and start row, a pass
+// per thought, a pass over the end row. Between graphs the next thought of every stream waits on the device.
 #pragma once
 
 #include "method/latent_steps.h"
@@ -13,39 +13,27 @@ class ThoughtSteps : public LatentSteps {
     // Method and context outlive it.
     ThoughtSteps(const ThoughtMethod & method, Context & context);
 
-    void    start(const std::vector<Prompt> & prompts) override;
-    void    advance(const std::vector<int> & streams) override;
-    Prefill finish(const std::vector<int> & streams) override;
-    int     step(int stream) const override { return at(stream).t; }
-    int layer_applications(int stream) const override { return at(stream).n_step_applications + at(stream).n_final; }
     // "R": the thought that comes next, one row.
     std::vector<StateTensor> read_state(int stream) const override;
+    // The thoughts, and the logits at the end row, before any prefix.
+    std::vector<StateTensor> states(const Prompt & prompt, int n_steps) override;
+
+  protected:
+    PassResult run(const Pass & pass) override;
 
   private:
-    struct StartGraph;
-    struct ThoughtGraph;
-    struct EndGraph;
+    struct Rows;
+    struct Built;
 
-    struct StreamState {
-        int n_prompt            = 0; // tokens
-        int t                   = 0;
-        int n_step_applications = 0; // layer applications of start and steps
-        int n_final             = 0; // and of the end row
-    };
+    Rows    rows_of(const Pass & pass, const Tokens & prefix, int & applications);
+    Built & graph(const Rows & rows);
+    Node    build_start(Built & built, const Rows & rows, bool need_thought);
+    void    build_end(Built & built, const Rows & rows);
+    Built & compute(const Pass & pass, const Tokens & prefix, int & applications);
 
-    const StreamState &   at(int stream) const { return streams_[size_t(stream)]; }
-    StreamState &         at(int stream) { return streams_[size_t(stream)]; }
-    std::vector<SeqRange> after_thoughts(const std::vector<int> & streams, int first, int count) const;
-    void                  store_next(Graph & g, Node state, Node streams) const;
-    StartGraph &          start_graph(const std::vector<SeqRange> & first, int n_ids);
-    ThoughtGraph &        thought_graph(const std::vector<SeqRange> & rows);
-    EndGraph &            end_graph(const std::vector<SeqRange> & rows, const std::vector<SeqRange> & last);
-
-    const ThoughtMethod &    method_;
-    Context &                context_;
-    WeightStore              store_;
-    Node                     next_; // [d, streams]
-    std::vector<StreamState> streams_;
+    const ThoughtMethod & method_;
+    WeightStore           store_;
+    Node                  next_; // [d, streams]
 };
 
 } // namespace penelope

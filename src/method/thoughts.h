@@ -1,6 +1,6 @@
 // Coconut and CODI, which feed hidden states back as input embeddings: a start row, K thoughts, an end row. Each
 // thought is made from the state after the final norm at the row before it and enters as an input embedding; every pass
-// goes through all layers. The whole is one graph.
+// goes through all layers. method/thought_steps.h runs them.
 //   Coconut  the thought is that state
 //   CODI     the thought is LayerNorm(W_out gelu(W_in state)), and the answer's prefix
 //            is processed together with the end row
@@ -39,19 +39,12 @@ class ThoughtMethod : public Method {
     int         max_steps() const override { return k_max_; }
     int         n_extra_rows(int n_steps) const override { return n_steps + 2 + int(prefix_.size()); }
 
-    Prefill       prefill(Context & context, const std::vector<Prompt> & prompts, int n_steps) const override;
     LatentSteps * steps(Context & context) const override;
-    // The thoughts, and the logits at the end row, before any prefix.
-    std::vector<StateTensor> states(Context & context, const Prompt & prompt, int n_steps) const override;
 
     const ThoughtModules & modules() const { return modules_; }
     const Tokens &         prefix() const { return prefix_; }
 
   private:
-    struct Built;
-    Built & run(Context & context, const std::vector<Prompt> & prompts, int n_steps, const Tokens & prefix,
-                int & applications) const;
-
     std::string    name_;
     ThoughtModules modules_;
     int            k_max_, k_default_;
@@ -61,11 +54,16 @@ class ThoughtMethod : public Method {
 // The next thought from the residual stream after the last layer, [d, n] -> [d, n].
 Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modules, Node state);
 
-// The passes before the end row; shared by inference and training. prompt: embedded prompts side by side [d, n_prompt];
-// first: rows of the prompts followed by one start row per sequence; thought_rows: one Rows of n rows per thought.
-// Appends the state of every row but the end row's. Gives the thoughts, [d, n] each.
-std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt,
-                                 int n_sequences, const RowLayout & first, const OutputRows & first_output,
-                                 const std::vector<RowLayout> & thought_rows, SequenceState & kv);
+// The passes before the end row; shared by inference and training.
+//
+// The first pass: embedded prompts side by side [d, n_prompt], followed by one start row per sequence. Returns the first
+// thoughts [d, n], made from the start rows; null if they are not needed.
+Node start_pass(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt, int n_sequences,
+                const RowLayout & rows, const OutputRows & start_rows, SequenceState & kv, bool need_thought);
+
+// One pass per entry of `rows`, the first over `thought`. Returns the thoughts, [d, n] each; with need_next also the one
+// that follows the last pass.
+std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node thought,
+                                 const std::vector<RowLayout> & rows, SequenceState & kv, bool need_next);
 
 } // namespace penelope

@@ -31,8 +31,9 @@ ThoughtRows build_thought_rows(Graph & g, const Backbone & model, const ThoughtM
     output_rows.count     = n;
     output_rows.positions = start_rows.positions;
     output_rows.segments  = start_rows.segments;
-    thought_passes(g, model, modules, slice_rows(g, tokens, 0, n_prompt_rows), n, first_rows.rows(), output_rows,
-                   thought_rows, inputs.kv());
+    Node thought          = start_pass(g, model, modules, slice_rows(g, tokens, 0, n_prompt_rows), n, first_rows.rows(),
+                                       output_rows, inputs.kv(), batch.n_steps > 0);
+    thought_passes(g, model, modules, thought, thought_rows, inputs.kv(), false);
 
     Node              end = slice_rows(g, modules.token_rows, 1, 1);
     std::vector<Node> parts;
