@@ -92,15 +92,23 @@ std::vector<std::vector<float>> run_tokens(Context & context, const std::vector<
 
 } // namespace
 
-int chunk_end(const Context & context, const Prompt & prompt) {
+int chunk_end(Context & context, const Prompt & prompt, int n_stable_prefix) {
     const int n_batch = context.options().n_batch;
-    return std::min((prompt.n_cached / n_batch + 1) * n_batch, int(prompt.tokens.size()));
+    const int end     = std::min((prompt.n_cached / n_batch + 1) * n_batch, int(prompt.tokens.size()));
+    if (!context.cache().is_recurrent() || n_stable_prefix <= prompt.n_cached || n_stable_prefix >= end) {
+        return end;
+    }
+    const int split =
+        context.options().batch_invariant ? bitexact_split(prompt.n_cached, n_stable_prefix, end) : n_stable_prefix;
+    return split > prompt.n_cached ? split : end;
 }
 
 SeqRange prompt_range(const Context & context, const Prompt & prompt, int end) {
     const int n_batch = context.options().n_batch;
     SeqRange  part{ prompt.stream, prompt.n_cached, end - prompt.n_cached };
-    if (context.backend().is_cpu_only() && end - prompt.n_cached / n_batch * n_batch >= kAttentionTile) {
+    // A batch-invariant context always takes the tiled kernel: a prompt that goes on from these rows may be long.
+    if (context.backend().is_cpu_only() &&
+        (context.options().batch_invariant || end - prompt.n_cached / n_batch * n_batch >= kAttentionTile)) {
         part.n_queries = kAttentionTile;
     }
     return part;

@@ -15,13 +15,17 @@ int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket) {
     return n_common < kFewRows ? 0 : n_common - n_common % bucket;
 }
 
-int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options) {
+int bitexact_split(int begin, int n, int end) {
     constexpr int kTogether = 4,
                   kLeast    = 8; // rows that kernels of ggml's CPU take at a time, and that the choosiest asks for
-    const int n             = reusable_prefix(cached, prompt, options.bucket);
-    const int begin         = n - n % options.n_batch;
-    const int end           = std::min(begin + options.n_batch, int(prompt.size()));
-    return begin + std::max(0, std::min(n, end - kLeast) - begin) / kTogether * kTogether;
+    const int n_first       = (std::min(n, end - kLeast) - begin) / kTogether * kTogether;
+    return n_first >= kLeast ? begin + n_first : begin;
+}
+
+int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options) {
+    const int n     = reusable_prefix(cached, prompt, options.bucket);
+    const int begin = n - n % options.n_batch;
+    return bitexact_split(begin, n, std::min(begin + options.n_batch, int(prompt.size())));
 }
 
 std::vector<Prompt> fresh_prompts(const std::vector<Tokens> & prompts) {

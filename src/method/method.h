@@ -26,8 +26,11 @@ struct Prompt {
 // another length costs more than recomputing a few rows.
 int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket);
 
-// The same when the result must be bit-identical to a prefill without reuse: the rest of a chunk of n_batch rows must
-// be long enough for the same kernels.
+// Where rows [begin, end) of a chunk can be cut in two with the same bits as uncut: at most at n, because both parts must
+// be long enough for the same kernels. begin: nowhere.
+int bitexact_split(int begin, int n, int end);
+
+// The same when the result must be bit-identical to a prefill without reuse.
 int bitexact_prefix(const Tokens & cached, const Tokens & prompt, const ContextOptions & options);
 
 // The prompts on streams 0, 1, ... with nothing cached.

@@ -55,15 +55,13 @@ void Worker::prefill_batch(const Streams & streams) {
 // End of the next chunk: at the chunk size, and at the end of the stable prefix, where a recurrent state is saved for
 // the next turn of the conversation.
 int Worker::next_chunk_end(int stream) {
-    const int n_stable_prefix = slot(stream).task.job->generate.n_stable_prefix;
-    const int end             = chunk_end(context_, prompt_of(stream));
-    return context_.cache().is_recurrent() && n_stable_prefix > slot(stream).n_prefilled
-               ? std::min(n_stable_prefix, end)
-               : end;
+    return chunk_end(context_, prompt_of(stream), slot(stream).task.job->generate.n_stable_prefix);
 }
 
 void Worker::prefill_part(int stream, int end) {
-    Slot &       s = slot(stream);
+    Slot &     s = slot(stream);
+    const bool is_stable_prefix =
+        end < chunk_end(context_, prompt_of(stream)) || end == s.task.job->generate.n_stable_prefix;
     const Tokens part(s.task.job->prompt.begin(), s.task.job->prompt.begin() + end);
     s.cached.clear();
     const bool good = attempt({ stream }, &Slot::prompt_ms, [&] {
@@ -73,7 +71,7 @@ void Worker::prefill_part(int stream, int end) {
     if (good) {
         s.n_prefilled = end;
         s.cached      = part;
-        if (end == s.task.job->generate.n_stable_prefix) {
+        if (is_stable_prefix) {
             context_.cache().save_checkpoint(stream, end, StateSlot::current);
         }
     }

@@ -227,6 +227,46 @@ TEST_CASE("nor do other methods, types and several threads") {
     }
 }
 
+TEST_CASE("a stable prefix of a hybrid ends where it changes no bit, and is found again") {
+    const GoldenCase golden("qwen35");
+    const auto       engine = load(golden.backbone(), golden.sidecar());
+    Rng              rng(3);
+    Tokens           prompt;
+    while (prompt.size() < 110) {
+        prompt.push_back(int32_t(rng.below(400)));
+    }
+    Session whole(engine, session_options(1, 1)), split(engine, session_options(1, 1));
+    int     n = 0;
+    for (int n_stable_prefix : { 9, 16, 18, 29, 37, 63, 64, 67, 81, 99 }) {
+        for (int n_tokens : { n_stable_prefix + 3, n_stable_prefix + 11 }) {
+            CAPTURE(n_stable_prefix);
+            CAPTURE(n_tokens);
+            const Tokens tokens(prompt.begin(), prompt.begin() + n_tokens);
+            Prompt       rest{ tokens, 0, 0 };
+            Context &    context = split.context();
+            const int    end     = chunk_end(context, rest, n_stable_prefix);
+            CHECK(end <= n_tokens);
+            context.cache().clear(0);
+            if (end < n_tokens) {
+                CHECK(end > n_stable_prefix - 12);
+                CHECK(end <= n_stable_prefix);
+                prefill_chunk(context, { Tokens(tokens.begin(), tokens.begin() + end), 0, 0 }, n);
+                context.cache().save_checkpoint(0, end, StateSlot::current);
+                // The next turn has the prefix and other text.
+                Tokens next(tokens.begin(), tokens.begin() + n_stable_prefix);
+                next.resize(size_t(n_stable_prefix) + 30, 5);
+                if (n_stable_prefix >= 16) { // fewer rows are not worth keeping
+                    CHECK(context.cache().restore_checkpoint(0, bitexact_prefix(tokens, next, context.options())) ==
+                          end);
+                }
+                rest.n_cached = end;
+            }
+            const Logits alone = prefill(whole.context(), { { tokens, 0, 0 } }, n)[0];
+            CHECK(same_bits(prefill(context, { rest }, n)[0], alone));
+        }
+    }
+}
+
 TEST_CASE("a graph is built for a shape and moved to any streams") {
     const GoldenCase golden("last");
     const auto       engine = load(golden.backbone(), golden.sidecar());
