@@ -9,6 +9,8 @@
 #include "support/difference.h"
 #include "support/golden.h"
 
+#include <cmath>
+
 using namespace penelope;
 using penelope::test::GoldenCase;
 
@@ -61,6 +63,11 @@ TEST_CASE("streams at different steps") {
         CHECK(steps.layer_applications(0) == golden.layer_applications(1));
         for (const StateTensor & state : steps.read_state(2)) {
             CAPTURE(state.name);
+            if (state.name == "alpha") { // not in the reference: 1 + 0.5 tanh(s_t), Equation 8
+                REQUIRE(state.data.size() == 1);
+                CHECK(std::abs(state.data[0] - 1.0f) <= 0.5f);
+                continue;
+            }
             CHECK(test::difference(state.data, golden.tensor("K3.ex0." + state.name + "_3")) < kTolerance);
         }
 
