@@ -1,5 +1,5 @@
-// Row layout of a batch of Penelope prompts: prompt rows, then interface rows (memory and readout) per sequence. Without
-// prompts: of sequences whose prompts are in the cache.
+// Row layout of a batch of Penelope prompts: prompt rows, then interface rows (memory and readout) per sequence.
+// Without prompts: of sequences whose prompts are in the cache.
 #pragma once
 
 #include "latent/modules.h"

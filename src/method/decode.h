@@ -10,9 +10,9 @@ namespace penelope {
 std::vector<std::vector<float>> prefill(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
 // Where the chunk that follows the cached tokens ends. Chunks end at multiples of n_batch, whatever is cached: a row
-// then goes through the same kernels, and gets the same bits, as without a cache. n_stable_prefix: models with recurrent
-// layers also stop where this prefix ends, to save a checkpoint; a batch-invariant context stops up to 11 rows before,
-// where it changes no bit, or not at all.
+// then goes through the same kernels, and gets the same bits, as without a cache. n_stable_prefix: models with
+// recurrent layers also stop where this prefix ends, to save a checkpoint; a batch-invariant context stops up to 11
+// rows before, where it changes no bit, or not at all.
 int chunk_end(Context & context, const Prompt & prompt, int n_stable_prefix = 0);
 
 // Rows [n_cached, end) of the prompt, which are in one chunk.

@@ -5,8 +5,8 @@
 // rows that follow; advance may be called again, because neither the answer nor the interface rows are read by a step.
 // Streams are independent of each other, and a stream may be started anew at any time.
 //
-// All of them run the same code, run(): it builds the graph of any run of consecutive parts (prompt, latent steps, final
-// pass). For a fixed K prefill() takes all parts in one graph, without a host round trip between them.
+// All of them run the same code, run(): it builds the graph of any run of consecutive parts (prompt, latent steps,
+// final pass). For a fixed K prefill() takes all parts in one graph, without a host round trip between them.
 #pragma once
 
 #include "method/layer_attention.h"

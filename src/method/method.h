@@ -1,6 +1,6 @@
 // Interface of a method (plain, cot, penelope, coconut, codi): prefill the prompt and run the latent steps, up to the
-// logits of the first answer token. A method with latent steps implements steps(), one without prefill(). method/registry.h lists the implementations; no other code depends on which one it
-// has.
+// logits of the first answer token. A method with latent steps implements steps(), one without prefill().
+// method/registry.h lists the implementations; no other code depends on which one it has.
 #pragma once
 
 #include "method/context.h"
@@ -26,8 +26,8 @@ struct Prompt {
 // another length costs more than recomputing a few rows.
 int reusable_prefix(const Tokens & cached, const Tokens & prompt, int bucket);
 
-// Where rows [begin, end) of a chunk can be cut in two with the same bits as uncut: at most at n, because both parts must
-// be long enough for the same kernels. begin: nowhere.
+// Where rows [begin, end) of a chunk can be cut in two with the same bits as uncut: at most at n, because both parts
+// must be long enough for the same kernels. begin: nowhere.
 int bitexact_split(int begin, int n, int end);
 
 // The same when the result must be bit-identical to a prefill without reuse.

@@ -1,5 +1,5 @@
-// Penelope as a method: its modules, shape and time tables. method/penelope_steps.h runs it. Prompts longer than n_batch
-// are prefilled in chunks first.
+// Penelope as a method: its modules, shape and time tables. method/penelope_steps.h runs it. Prompts longer than
+// n_batch are prefilled in chunks first.
 #pragma once
 
 #include "latent/trajectory.h"

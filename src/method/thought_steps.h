@@ -1,5 +1,5 @@
-// Coconut and CODI a step at a time or in one graph, see method/latent_steps.h: a pass over prompt and start row, a pass
-// per thought, a pass over the end row. Between graphs the next thought of every stream waits on the device.
+// Coconut and CODI a step at a time or in one graph, see method/latent_steps.h: a pass over prompt and start row, a
+// pass per thought, a pass over the end row. Between graphs the next thought of every stream waits on the device.
 #pragma once
 
 #include "method/latent_steps.h"

@@ -56,13 +56,13 @@ Node next_thought(Graph & g, const Backbone & model, const ThoughtModules & modu
 
 // The passes before the end row; shared by inference and training.
 //
-// The first pass: embedded prompts side by side [d, n_prompt], followed by one start row per sequence. Returns the first
-// thoughts [d, n], made from the start rows; null if they are not needed.
+// The first pass: embedded prompts side by side [d, n_prompt], followed by one start row per sequence. Returns the
+// first thoughts [d, n], made from the start rows; null if they are not needed.
 Node start_pass(Graph & g, const Backbone & model, const ThoughtModules & modules, Node prompt, int n_sequences,
                 const RowLayout & rows, const OutputRows & start_rows, SequenceState & kv, bool need_thought);
 
-// One pass per entry of `rows`, the first over `thought`. Returns the thoughts, [d, n] each; with need_next also the one
-// that follows the last pass.
+// One pass per entry of `rows`, the first over `thought`. Returns the thoughts, [d, n] each; with need_next also the
+// one that follows the last pass.
 std::vector<Node> thought_passes(Graph & g, const Backbone & model, const ThoughtModules & modules, Node thought,
                                  const std::vector<RowLayout> & rows, SequenceState & kv, bool need_next);
 
