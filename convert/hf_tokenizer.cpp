@@ -5,10 +5,10 @@
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "convert/hf_config.h"
+#include "convert/hf_pre_tokenizer.h"
 #include "convert/hf_sentencepiece.h"
 #include "gguf/keys.h"
 #include "gguf/writer.h"
-#include "text/pre_tokenizer.h"
 #include "text/tokenizer.h"
 
 #include <algorithm>
@@ -21,20 +21,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-struct SplitPattern {
-    const char * pre;
-    const char * regex;
-};
-
-constexpr SplitPattern k_split_patterns[] = {
-    { "llama-bpe", R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-                   R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
-    { "qwen2", R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-               R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
-    { "qwen35", R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
-                R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)" },
-};
 
 constexpr size_t k_named_templates = 64; // what follows is left out
 
@@ -51,45 +37,6 @@ std::string text_field(const json & object, const char * key) {
 bool flag_field(const json & object, const char * key, bool fallback) {
     const json value = field(object, key);
     return value.is_boolean() ? value.get<bool>() : fallback;
-}
-
-[[noreturn]] void unknown_pre_tokenizer(const std::string & path) {
-    throw Error(ErrorKind::unsupported, path + ": its pre_tokenizer is none of llama-bpe, qwen2, qwen35, smollm, gpt-2",
-                "a GGUF file cannot describe this tokenizer");
-}
-
-// Compares the definition with the known ones.
-std::string recognize_pre_tokenizer(const json & pre_tokenizer, const std::string & path) {
-    const json parts = text_field(pre_tokenizer, "type") == "Sequence" ? field(pre_tokenizer, "pretokenizers")
-                                                                       : json::array({ pre_tokenizer });
-    if (!parts.is_array() || parts.empty() || parts.size() > 2) {
-        unknown_pre_tokenizer(path);
-    }
-    const json & last = parts.back();
-    if (text_field(last, "type") != "ByteLevel" || flag_field(last, "add_prefix_space", true)) {
-        unknown_pre_tokenizer(path);
-    }
-    const bool splits_itself = flag_field(last, "use_regex", true);
-    if (parts.size() == 1 && splits_itself) {
-        return "gpt-2";
-    }
-    if (parts.size() == 1) {
-        unknown_pre_tokenizer(path);
-    }
-    const json & first = parts.front();
-    if (text_field(first, "type") == "Digits" && flag_field(first, "individual_digits", false) && splits_itself) {
-        return "smollm";
-    }
-    if (text_field(first, "type") == "Split" && text_field(first, "behavior") == "Isolated" &&
-        !flag_field(first, "invert", false) && !splits_itself) {
-        const std::string regex = text_field(field(first, "pattern"), "Regex");
-        for (const auto & known : k_split_patterns) {
-            if (regex == known.regex) {
-                return known.pre;
-            }
-        }
-    }
-    unknown_pre_tokenizer(path);
 }
 
 std::string with_visible_spaces(const std::string & part) {
@@ -121,10 +68,8 @@ std::vector<std::string> read_merges(const json & list, const std::string & path
 
 void read_byte_bpe(const json & tokenizer, const std::string & path, TokenizerData & out) {
     const json model = field(tokenizer, "model");
-    out.pre          = recognize_pre_tokenizer(field(tokenizer, "pre_tokenizer"), path);
-    if (flag_field(model, "ignore_merges", false) != PreTokenizer(out.pre, path).ignores_merges()) {
-        throw Error(ErrorKind::unsupported, path + ": ignore_merges is not what the pattern " + out.pre + " goes with");
-    }
+    out.pre =
+        recognize_pre_tokenizer(field(tokenizer, "pre_tokenizer"), flag_field(model, "ignore_merges", false), path);
     const json normalizer = field(tokenizer, "normalizer");
     if (!normalizer.is_null() && text_field(normalizer, "type") != "NFC") {
         throw Error(ErrorKind::unsupported, path + ": its normalizer cannot be expressed in a GGUF file");
@@ -304,15 +249,6 @@ void read_special_ids(const Vocabulary & vocabulary, const json & tokenizer_conf
 }
 
 } // namespace
-
-const char * split_regex(const std::string & pre) {
-    for (const auto & known : k_split_patterns) {
-        if (pre == known.pre) {
-            return known.regex;
-        }
-    }
-    return nullptr;
-}
 
 HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config) {
     const fs::path    root = dir;

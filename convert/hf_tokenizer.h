@@ -24,9 +24,6 @@ struct HfTokenizer {
 // `config` supplies the vocabulary size and the ids the tokenizer files leave out.
 HfTokenizer read_hf_tokenizer(const std::string & dir, const HfConfig & config);
 
-// The Split pattern tokenizer.json has for a GGUF name, or null when it has none (SmolLM and GPT-2 split otherwise).
-const char * split_regex(const std::string & pre);
-
 void write_tokenizer_keys(GgufWriter & writer, const HfTokenizer & tokenizer);
 
 } // namespace penelope

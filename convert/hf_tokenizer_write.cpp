@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/output_dir.h"
 #include "convert/hf_export.h"
+#include "convert/hf_pre_tokenizer.h"
 #include "convert/hf_sentencepiece.h"
 #include "convert/hf_tokenizer.h"
 #include "text/pre_tokenizer.h"
@@ -20,33 +21,6 @@ bool is_added(TokenType type) {
 
 TokenType type_of(const TokenizerData & tokenizer, size_t id) {
     return tokenizer.types.empty() ? TokenType::normal : tokenizer.types[id];
-}
-
-OrderedJson byte_level(bool use_regex) {
-    return {
-        { "type", "ByteLevel" }, { "add_prefix_space", false }, { "trim_offsets", true }, { "use_regex", use_regex }
-    };
-}
-
-OrderedJson pre_tokenizer(const std::string & pre) {
-    if (pre == "gpt-2") {
-        return byte_level(true);
-    }
-    OrderedJson first;
-    if (pre == "smollm") {
-        first = { { "type", "Digits" }, { "individual_digits", true } };
-        return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(true) }) } };
-    }
-    const bool   is_llama3 = pre == "llama3" || pre == "llama-v3"; // other names of llama-bpe
-    const char * regex     = split_regex(is_llama3 ? "llama-bpe" : pre);
-    if (!regex) {
-        throw Error(ErrorKind::unsupported,
-                    "pre-tokenizer " + in_quotes(pre) + " cannot be written as a tokenizer.json");
-    }
-    first = {
-        { "type", "Split" }, { "pattern", { { "Regex", regex } } }, { "behavior", "Isolated" }, { "invert", false }
-    };
-    return { { "type", "Sequence" }, { "pretokenizers", OrderedJson::array({ first, byte_level(false) }) } };
 }
 
 OrderedJson post_processor(const TokenizerData & tokenizer, bool adds_bos) {
@@ -126,10 +100,12 @@ Json merge_pairs(const TokenizerData & tokenizer) {
 OrderedJson byte_bpe_form(const TokenizerData & tokenizer) {
     const PreTokenizer pre(tokenizer.pre, tokenizer.source);
     OrderedJson        json;
-    json["normalizer"]             = pre.composes_text() ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
-    json["pre_tokenizer"]          = pre_tokenizer(tokenizer.pre);
-    json["post_processor"]         = nullptr;
-    json["decoder"]                = byte_level(true);
+    json["normalizer"]     = pre.composes_text() ? OrderedJson{ { "type", "NFC" } } : OrderedJson();
+    json["pre_tokenizer"]  = pre_tokenizer_json(tokenizer.pre);
+    json["post_processor"] = nullptr;
+    json["decoder"]        = {
+               { "type", "ByteLevel" }, { "add_prefix_space", false }, { "trim_offsets", true }, { "use_regex", true }
+    };
     json["model"]["type"]          = "BPE";
     json["model"]["dropout"]       = nullptr;
     json["model"]["unk_token"]     = nullptr;

@@ -1,10 +1,11 @@
-// SentencePiece vocabularies as tokenizer.json and back: llama.cpp's fixtures give the same ids afterwards, and what
+// Vocabularies as tokenizer.json and back: llama.cpp's fixtures give the same ids afterwards, and what
 // such files look like at their sources is read.
 #include "base/error.h"
 #include "base/json.h"
 #include "base/output_dir.h"
 #include "convert/hf_config.h"
 #include "convert/hf_export.h"
+#include "convert/hf_pre_tokenizer.h"
 #include "convert/hf_tokenizer.h"
 #include "gguf/reader.h"
 #include "support/files.h"
@@ -57,6 +58,39 @@ TEST_CASE("fixtures of scores through tokenizer.json" * doctest::skip(test::lack
         CHECK(first.encode(texts) == second.encode(texts));
         CHECK(second.encode("Hello world", { true, false }) == std::vector<int32_t>{ 1, 15043, 3186 });
     }
+}
+
+TEST_CASE("fixtures of byte-level BPE through tokenizer.json" * doctest::skip(test::lacks_vocab_dir())) {
+    for (const char * name : { "llama-bpe", "gpt-2", "qwen35", "refact" }) {
+        CAPTURE(name);
+        const std::string   vocabulary = test::vocab_dir() + "/ggml-vocab-" + name + ".gguf";
+        const TokenizerData data       = read_tokenizer_data(GgufReader::open(vocabulary));
+        const test::TempDir dir;
+        const std::string   folder = dir.file("hf");
+        {
+            OutputDir out(folder, false);
+            write_hf_tokenizer(data, 4096, out);
+            out.commit();
+        }
+        const TokenizerData back = read_back(folder, data.tokens.size()).data;
+        CHECK(back.tokens == data.tokens);
+        CHECK(back.merges == data.merges);
+        const std::string texts = test::read_bytes(vocabulary + ".inp");
+        CHECK(Tokenizer(data).encode(texts) == Tokenizer(back).encode(texts));
+    }
+}
+
+TEST_CASE("patterns of pre-tokenizers that share a definition") {
+    // By whether a piece that is a token is taken whole.
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("llama-bpe")), true, "t") == "llama-bpe");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("llama-bpe")), false, "t") == "dbrx");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("dbrx")), false, "t") == "dbrx");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("gpt-4o")), false, "t") == "gpt-4o");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("tekken")), true, "t") == "tekken");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("refact")), false, "t") == "smollm");
+    CHECK(recognize_pre_tokenizer(Json(pre_tokenizer_json("stablelm2")), false, "t") == "qwen2");
+    CHECK_THROWS_AS(recognize_pre_tokenizer(Json(pre_tokenizer_json("gpt-4o")), true, "t"), Error);
+    CHECK_THROWS_AS(pre_tokenizer_json("deepseek-llm"), Error);
 }
 
 TEST_CASE("the forms such files have") {
