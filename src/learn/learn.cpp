@@ -359,6 +359,9 @@ void Learner::score(LearnResult & result) {
     const ScoredRun     scored = score_run(input, state_, events_);
     result.rows                = scored.rows;
     result.verdict             = scored.verdict;
+    if (!scored.note.empty()) {
+        result.notes.push_back(scored.note);
+    }
     files_->write_model(scored.verdict.best);
     result.model_path = scored.verdict.best == BestFile::base ? "" : files_->model();
     result.commands   = files_->commands(scored.verdict.best);
