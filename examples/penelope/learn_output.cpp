@@ -28,22 +28,20 @@ std::string about(double seconds) {
                         : with_digits("%.0f minutes", seconds / 60);
 }
 
-const char * stage_title(LearnStage stage) {
+const char * stage_purpose(LearnStage stage) {
     switch (stage) {
-        case LearnStage::visible: return "visible";
-        case LearnStage::latent: return "latent";
-        case LearnStage::control: return "control";
+        case LearnStage::visible: return "steps and answer as text";
+        case LearnStage::bridge: return "results of the steps as text";
+        case LearnStage::latent: return "the steps move into latent steps";
+        case LearnStage::control: return "the same without latent steps";
     }
     return "";
 }
 
 std::string stage_line(const PlannedStage & planned) {
-    const TrainSettings & s    = planned.settings;
-    const std::string     what = planned.stage == LearnStage::visible  ? "steps and answer as text"
-                                 : planned.stage == LearnStage::latent ? "the steps move into latent steps"
-                                                                       : "the same without latent steps";
-    return std::string("  ") + stage_title(planned.stage) +
-           std::string(9 - std::string(stage_title(planned.stage)).size(), ' ') + what + ": " +
+    const TrainSettings & s = planned.settings;
+    return std::string("  ") + stage_name(planned.stage) +
+           std::string(9 - std::string(stage_name(planned.stage)).size(), ' ') + stage_purpose(planned.stage) + ": " +
            std::to_string(s.n_updates) + " updates of " + std::to_string(s.batch_size) + " examples, " +
            (s.model.full ? "all weights" : "LoRA") + ", about " + about(planned.seconds);
 }
@@ -55,8 +53,7 @@ void show_plan(const LearnPlan & plan, Terminal & terminal) {
     }
     const std::optional<uint64_t> available = available_memory();
     terminal.tell("needs " + gigabytes(double(plan.bytes)) +
-                  (available ? " GB of " + gigabytes(double(*available)) : " GB") + (available ? "" : "") + ", about " +
-                  about(plan.seconds));
+                  (available ? " GB of " + gigabytes(double(*available)) : " GB") + ", about " + about(plan.seconds));
 }
 
 // "steps right 100 100 83 40 %" or "right by number of steps 1: 98 2: 60 %"
@@ -81,8 +78,8 @@ std::string accuracy_text(const UpdateReport & r) {
 
 std::string update_line(LearnStage stage, const UpdateReport & r, double ms_left,
                         const std::optional<ValidationReport> & score) {
-    return std::string(stage_title(stage)) + " " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) +
-           " | " + format_duration(ms_left) + " left | loss " + with_digits("%.3f", r.loss) +
+    return std::string(stage_name(stage)) + " " + std::to_string(r.update) + "/" + std::to_string(r.n_updates) + " | " +
+           format_duration(ms_left) + " left | loss " + with_digits("%.3f", r.loss) +
            (r.step_loss < 0 ? "" : ", steps " + with_digits("%.3f", r.step_loss)) +
            (score ? " | right " + with_digits("%.1f %%", 100 * score->exact) : "") + accuracy_text(r);
 }
@@ -108,7 +105,7 @@ LearnEvents shown_events(Terminal & terminal) {
     events.stage_started = [&terminal, state](LearnStage stage, const TrainSettings & s) {
         state->score.reset();
         state->is_first = true;
-        print_line(std::string("stage ") + stage_title(stage) + ": " + std::to_string(s.n_updates) + " updates, " +
+        print_line(std::string("stage ") + stage_name(stage) + ": " + std::to_string(s.n_updates) + " updates, " +
                        s.out,
                    terminal);
     };
@@ -125,13 +122,13 @@ LearnEvents shown_events(Terminal & terminal) {
     };
     events.validated = [&terminal, state](LearnStage stage, const ValidationReport & r) {
         state->score = r;
-        print_line(std::string(stage_title(stage)) + " " + std::to_string(r.update) + " | valid loss " +
+        print_line(std::string(stage_name(stage)) + " " + std::to_string(r.update) + " | valid loss " +
                        with_digits("%.3f", r.loss) + " | right " + with_digits("%.1f %%", 100 * r.exact) + " of " +
                        std::to_string(r.n_examples) + " questions not trained on" + (r.is_best ? " | best so far" : ""),
                    terminal);
     };
     events.scoring = [&terminal](const std::string & what, double share) {
-        terminal.progress("scoring " + what + ": " + with_digits("%.0f %%", 100 * share));
+        terminal.progress("scoring " + stage_purpose(planned.stage) + ": " + with_digits("%.0f %%", 100 * share));
         if (share >= 1 && !terminal.err_is_tty()) {
             print_line("scored " + what, terminal);
         }

@@ -1,19 +1,13 @@
 #include "learn/learn.h"
 
 #include "base/clock.h"
-#include "base/directory_lock.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/memory.h"
-#include "base/sha256.h"
-#include "gguf/reader.h"
-#include "learn/learn_data.h"
-#include "learn/learn_state.h"
+#include "learn/learn_setup.h"
 #include "learn/report_page.h"
-#include "learn/run_files.h"
 #include "learn/score_run.h"
 #include "learn/stage_run.h"
-#include "train/random_backbone.h"
 #include "train/setting_table.h"
 
 #include <algorithm>
@@ -28,44 +22,22 @@ namespace {
 
 constexpr double kMemoryShare = 0.95; // of what is free that a stage may need
 
-int64_t count_parameters(const GgufReader & file) {
-    int64_t n = 0;
-    for (const GgufTensor & tensor : file.tensors()) {
-        int64_t size = 1;
-        for (int64_t ne : tensor.ne) {
-            size *= ne;
-        }
-        n += size;
-    }
-    return n;
-}
-
-OrderedJson recorded_options(const LearnOptions & o, const std::string & data_sum) {
-    return { { "the data", data_sum },
-             { "the base model", o.base.empty() ? "" : sha256_file(o.base) },
-             { "--from-scratch", o.from_scratch },
-             { "--time", format_duration(1000 * o.seconds) },
-             { "--protocol", o.is_paper ? "paper" : "" },
-             { "--no-latent", o.with_latent ? "" : "given" },
-             { "--no-control", o.with_control ? "" : "given" },
-             { "--seed", std::to_string(o.seed) } };
-}
-
 OrderedJson result_json(const TrainResult & r) {
     return { { "updates", r.update }, { "valid_exact", r.exact }, { "K", r.k_default } };
 }
 
 class Learner {
   public:
-    Learner(const LearnOptions & options, const Backend & backend, const LearnEvents & events);
+    Learner(const LearnOptions & options, const Backend & backend, const LearnEvents & events)
+        : setup_(open_learn_run(options)), options_(setup_.options), data_(setup_.data), model_(setup_.model),
+          facts_(setup_.facts), state_(setup_.state), files_(*setup_.files), backend_(backend), events_(events),
+          seconds_before_(setup_.state.seconds) {}
 
     LearnResult run();
 
   private:
-    void          prepare_base();
     TrainSettings settings_of(LearnStage stage, const RecipeInput & input) const;
     RecipeInput   recipe_input(LearnStage stage, double seconds) const;
-    bool          is_training(LearnStage stage) const;
     void          measure(LearnStage stage);
     double        seconds_left() const;
     double        training_seconds() const;
@@ -75,89 +47,31 @@ class Learner {
     void          score(LearnResult & result);
     void          score_text(LearnResult & result);
     void          save();
+    std::string   data_text() const;
 
     std::vector<LearnStage> stages() const;
     StageState &            state_of(LearnStage stage) { return state_.stages[stage_name(stage)]; }
     const StageState &      state_of(LearnStage stage) const { return state_.stages.at(stage_name(stage)); }
 
-    LearnOptions              options_;
-    const Backend &           backend_;
-    const LearnEvents &       events_;
-    Stopwatch                 watch_; // of this call
-    DirectoryLock             lock_;
-    LearnData                 data_;
-    LearnState                state_;
-    double                    seconds_before_ = 0; // of earlier calls
-    LearnModelFacts           model_;
-    LearnDataFacts            facts_;
-    std::string               no_latent_reason_;
-    std::unique_ptr<RunFiles> files_;
+    Stopwatch               watch_; // of this call
+    LearnSetup              setup_;
+    const LearnOptions &    options_;
+    const LearnData &       data_;
+    const LearnModelFacts & model_;
+    const LearnDataFacts &  facts_;
+    LearnState &            state_;
+    const RunFiles &        files_;
+    const Backend &         backend_;
+    const LearnEvents &     events_;
+    double                  seconds_before_; // of earlier calls
 };
-
-Learner::Learner(const LearnOptions & options, const Backend & backend, const LearnEvents & events)
-    : options_(options), backend_(backend), events_(events) {
-    data_ = read_learn_data(options_.data, options_.seed);
-    std::error_code error;
-    fs::create_directories(options_.out, error);
-    if (error) {
-        throw Error(ErrorKind::io, options_.out + ": cannot create directory: " + error.message());
-    }
-    lock_ = DirectoryLock(options_.out);
-    const RunFiles files(options_.out, "", true);
-    if (options_.force) {
-        files.remove_all();
-    }
-    const OrderedJson recorded = recorded_options(options_, data_.sum);
-    if (fs::exists(files.state())) {
-        state_ = read_learn_state(files.state());
-        check_same_options(state_.options, recorded, options_.out);
-        seconds_before_ = state_.seconds;
-    } else if (!fs::is_empty(options_.out)) {
-        throw Error(ErrorKind::io, options_.out + ": has files of something else",
-                    "choose another --out, or replace them with --force");
-    } else {
-        state_.options = recorded;
-    }
-    no_latent_reason_ = options_.with_latent ? no_steps_reason(data_) : "--no-latent was given";
-    if (!no_latent_reason_.empty()) {
-        options_.with_latent = options_.with_control = false;
-    }
-    write_learn_data(data_, files.data());
-    prepare_base();
-}
-
-// The backbone, new or given, and the facts about it.
-void Learner::prepare_base() {
-    std::string base = options_.base;
-    if (!options_.from_scratch.empty()) {
-        base                            = RunFiles(options_.out, "", true).new_backbone();
-        const double         bytes      = mean_bytes(data_.parts.train);
-        RandomBackbone       shape      = scratch_shape(options_.from_scratch, bytes);
-        const TokenizerData  vocabulary = backbone_vocabulary(shape, data_.parts.train);
-        const LearnDataFacts facts      = data_facts(data_, Tokenizer(vocabulary));
-        shape.config.n_ctx_train        = scratch_context(facts);
-        if (!fs::exists(base)) {
-            write_random_backbone(shape, options_.seed, base, vocabulary);
-        }
-    }
-    const GgufReader  file   = GgufReader::open(base);
-    const ModelConfig config = read_model_config(file);
-    model_               = { config.n_layer, config.n_embd, count_parameters(file), !options_.from_scratch.empty() };
-    facts_               = data_facts(data_, Tokenizer::from_gguf(file));
-    const size_t longest = facts_.n_prompt + facts_.n_target;
-    if (longest > size_t(config.n_ctx_train)) {
-        events_.note("examples longer than the context of " + std::to_string(config.n_ctx_train) +
-                     " tokens are left out (the longest has about " + std::to_string(longest) + ")");
-    }
-    RecipeInput input;
-    input.model = model_;
-    input.data  = facts_;
-    files_      = std::make_unique<RunFiles>(options_.out, base, recipe_settings(input).model.full);
-}
 
 std::vector<LearnStage> Learner::stages() const {
     std::vector<LearnStage> all{ LearnStage::visible };
     if (options_.with_latent) {
+        if (has_bridge(model_, facts_) && !options_.is_paper) {
+            all.push_back(LearnStage::bridge);
+        }
         all.push_back(LearnStage::latent);
         if (options_.with_control) {
             all.push_back(LearnStage::control);
@@ -175,7 +89,7 @@ RecipeInput Learner::recipe_input(LearnStage stage, double seconds) const {
     input.seed    = options_.seed;
     input.seconds = seconds;
     input.speed   = state_of(stage).probe.speed;
-    if (stage != LearnStage::visible && options_.with_control) {
+    if ((stage == LearnStage::latent || stage == LearnStage::control) && options_.with_control) {
         const StageSpeed a = state_of(LearnStage::latent).probe.speed, b = state_of(LearnStage::control).probe.speed;
         input.speed = { a.update_seconds + b.update_seconds, a.question_seconds + b.question_seconds };
     }
@@ -204,10 +118,10 @@ TrainSettings Learner::settings_of(LearnStage stage, const RecipeInput & input) 
     }
     s.skip_long  = true;
     s.low_memory = state_of(stage).has_low_memory;
-    s.data       = files_->data();
-    s.out        = files_->folder(stage);
+    s.data       = files_.data();
+    s.out        = files_.folder(stage);
     s.name       = fs::path(options_.out).filename().string() + "-" + stage_name(stage);
-    files_->set_start(stage, s);
+    files_.set_start(stage, s);
     return s;
 }
 
@@ -221,9 +135,9 @@ void Learner::measure(LearnStage stage) {
         input.data      = facts_;
         input.seed      = options_.seed;
         TrainSettings s = settings_of(stage, input);
-        s.model.base    = files_->base_files().base; // the stages before it are not trained yet
+        s.model.base    = files_.base_files().base; // the stages before it are not trained yet
         s.model.init    = "";
-        state.probe     = probe_stage(s, data_.parts, files_->scratch(), backend_, events_.stop);
+        state.probe     = probe_stage(s, data_.parts, files_.scratch(), backend_, events_.stop);
 
         const std::optional<uint64_t> available = available_memory();
         const bool is_short = available && double(state.probe.bytes) > kMemoryShare * double(*available);
@@ -248,16 +162,17 @@ double Learner::training_seconds() const {
 }
 
 LearnPlan Learner::plan() const {
-    const bool       has_visible = !state_of(LearnStage::visible).is_done;
-    const StageTimes times       = divide_time(training_seconds(), model_, facts_, has_visible, options_.with_latent);
-    LearnPlan        plan;
-    for (LearnStage stage : stages()) {
+    const std::vector<LearnStage> all = stages();
+    const auto next = std::find_if(all.begin(), all.end(), [&](LearnStage stage) { return !state_of(stage).is_done; });
+    const StageTimes times =
+        divide_time(training_seconds(), model_, facts_, next == all.end() ? all.back() : *next, options_.with_latent);
+    LearnPlan plan;
+    for (LearnStage stage : all) {
         const StageState & state = state_of(stage);
         if (state.is_done) {
             continue;
         }
-        const double share   = stage == LearnStage::visible ? times.visible : times.latent_and_control;
-        const double seconds = state.seconds > 0 ? state.seconds : share;
+        const double seconds = state.seconds > 0 ? state.seconds : times.of(stage);
         PlannedStage planned{ stage, settings_of(stage, recipe_input(stage, seconds)), state.probe };
         planned.seconds = stage_seconds(planned.settings, state.probe.speed);
         plan.seconds += planned.seconds;
@@ -271,19 +186,17 @@ LearnPlan Learner::plan() const {
 
 void Learner::save() {
     state_.seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
-    write_learn_state(state_, files_->state());
+    write_learn_state(state_, files_.state());
 }
 
 // The time of a stage is fixed when it starts, from what is left then.
 TrainSettings Learner::start_settings(LearnStage stage) {
     StageState & state = state_of(stage);
     if (state.seconds <= 0) {
-        const StageTimes times =
-            divide_time(training_seconds(), model_, facts_, stage == LearnStage::visible, options_.with_latent);
-        const bool is_pair = stage == LearnStage::control;
-        state.seconds      = std::max(1e-3, is_pair                        ? state_of(LearnStage::latent).seconds
-                                            : stage == LearnStage::visible ? times.visible
-                                                                           : times.latent_and_control);
+        const bool is_pair = stage == LearnStage::control; // as many updates as the latent stage
+        state.seconds      = std::max(
+                 1e-3, is_pair ? state_of(LearnStage::latent).seconds
+                               : divide_time(training_seconds(), model_, facts_, stage, options_.with_latent).of(stage));
         save();
     }
     return settings_of(stage, recipe_input(stage, state.seconds));
@@ -317,27 +230,27 @@ bool Learner::train(LearnStage stage) {
 }
 
 void Learner::score_text(LearnResult & result) {
-    const ModelFiles trained = files_->stage_files(LearnStage::visible);
+    const ModelFiles trained = files_.stage_files(LearnStage::visible);
     events_.scoring("perplexity", 0);
-    result.perplexity_before =
-        perplexity(files_->base_files(), model_.is_new, data_.parts.test, backend_, events_.stop);
-    result.perplexity_after = perplexity(trained, trained.lora.empty(), data_.parts.test, backend_, events_.stop);
-    const bool is_better    = result.perplexity_after < result.perplexity_before;
+    result.perplexity_before = perplexity(files_.base_files(), model_.is_new, data_.parts.test, backend_, events_.stop);
+    result.perplexity_after  = perplexity(trained, trained.lora.empty(), data_.parts.test, backend_, events_.stop);
+    const bool is_better     = result.perplexity_after < result.perplexity_before;
     char       numbers[96];
-    std::snprintf(numbers, sizeof(numbers), "perplexity %.2f before, %.2f after, on text never trained on",
+    std::snprintf(numbers, sizeof(numbers), "perplexity %.2f before, %.2f after, on data never trained on",
                   result.perplexity_before, result.perplexity_after);
-    result.verdict = is_better
-                         ? Verdict{ BestFile::visible, std::string("The model learned the text: ") + numbers + ".",
-                                    "Use the trained model." }
-                         : Verdict{ BestFile::base, std::string("Training did not help: ") + numbers + ".",
-                                    "Use the base model as it is, or give more text." };
+    result.verdict = is_better ? Verdict{ BestFile::visible, std::string("The model learned: ") + numbers + ".",
+                                          "Use the trained model." }
+                               : Verdict{ BestFile::base, std::string("Training did not help: ") + numbers + ".",
+                                          "Use the base model as it is, or give more text." };
     if (model_.is_new) {
         result.verdict.best = BestFile::visible; // there is no other
     }
-    result.model_path = result.verdict.best == BestFile::base ? "" : files_->model();
-    files_->write_model(result.verdict.best);
-    result.commands = files_->commands(result.verdict.best);
+    result.model_path = result.verdict.best == BestFile::base ? "" : files_.model();
+    files_.write_model(result.verdict.best);
+    result.commands = files_.commands(result.verdict.best);
     save();
+    result.report_path = files_.report();
+    write_report_page({}, result, options_, files_, stages(), result.report_path);
 }
 
 void Learner::score(LearnResult & result) {
@@ -348,7 +261,7 @@ void Learner::score(LearnResult & result) {
     const ScoreRunInput input{ options_,
                                data_,
                                facts_,
-                               *files_,
+                               files_,
                                backend_,
                                !model_.is_new,
                                options_.with_latent,
@@ -362,23 +275,27 @@ void Learner::score(LearnResult & result) {
     if (!scored.note.empty()) {
         result.notes.push_back(scored.note);
     }
-    files_->write_model(scored.verdict.best);
-    result.model_path = scored.verdict.best == BestFile::base ? "" : files_->model();
-    result.commands   = files_->commands(scored.verdict.best);
+    files_.write_model(scored.verdict.best);
+    result.model_path = scored.verdict.best == BestFile::base ? "" : files_.model();
+    result.commands   = files_.commands(scored.verdict.best);
     save();
-    result.report_path = files_->report();
-    write_report_page(scored, result, options_, *files_, stages(), result.report_path);
+    result.report_path = files_.report();
+    write_report_page(scored, result, options_, files_, stages(), result.report_path);
+}
+
+// "64 examples: 52 to train, 6 to validate, 6 to score; up to 2 steps, 31 tokens on average"
+std::string Learner::data_text() const {
+    const auto   n     = [](size_t value) { return std::to_string(value); };
+    const size_t train = data_.parts.train.size(), valid = data_.parts.valid.size(), test = data_.parts.test.size();
+    return n(train + valid + test) + " examples: " + n(train) + " to train, " + n(valid) + " to validate, " + n(test) +
+           " to score; " + (facts_.n_steps > 0 ? "up to " + n(facts_.n_steps) + " steps, " : "") +
+           n(size_t(facts_.n_mean + 0.5)) + " tokens on average; " + task_line(data_.task);
 }
 
 LearnResult Learner::run() {
     LearnResult result;
-    if (!no_latent_reason_.empty()) {
-        result.notes.push_back("no latent steps are trained: " + no_latent_reason_);
-    }
-    if (data_.n_leaks > 0) {
-        result.notes.push_back(std::to_string(data_.n_leaks) +
-                               " training examples left out: valid or test asks the same questions");
-    }
+    events_.note(data_text());
+    result.notes = setup_.notes;
     for (const std::string & note : result.notes) {
         events_.note(note);
     }
@@ -404,7 +321,7 @@ LearnResult Learner::run() {
                 return result;
             }
         }
-        data_.is_text ? score_text(result) : score(result);
+        data_.by_perplexity ? score_text(result) : score(result);
     } catch (const Error & error) {
         if (error.kind != ErrorKind::cancelled) {
             throw;

@@ -90,6 +90,21 @@ std::vector<Example> read_part(const std::string & dir, const std::string & name
     return read_examples(path);
 }
 
+// Completions and chat messages longer than a phrase.
+bool is_free_text(const std::vector<Example> & examples) {
+    constexpr double kPhraseBytes = 64;
+    double           all          = 0;
+    for (const Example & example : examples) {
+        all += double(example.answer.size());
+    }
+    return examples.front().kind != ExampleKind::question && all > kPhraseBytes * double(examples.size());
+}
+
+std::string prefix_of(const LearnData & data) {
+    return data.task.task == &generic_task() ? format_of(data.parts.train.front().kind).answer_prefix
+                                             : data.task.task->answer_prefix;
+}
+
 } // namespace
 
 LearnData read_learn_data(const std::string & path, uint64_t seed) {
@@ -125,7 +140,8 @@ LearnData read_learn_data(const std::string & path, uint64_t seed) {
     divide(data.parts, seed);
     keep_first(data.parts.valid, kMostValid);
     keep_first(data.parts.test, kMostTest);
-    data.task = choose_task("", "", data.parts.train);
+    data.task          = choose_task("", "", data.parts.train);
+    data.by_perplexity = is_free_text(data.parts.train);
     return data;
 }
 
@@ -163,30 +179,55 @@ double mean_bytes(const std::vector<Example> & examples) {
     return all / double(std::max<size_t>(1, examples.size()));
 }
 
+size_t drop_longer(LearnData & data, const Tokenizer & tokenizer, size_t n_context) {
+    constexpr size_t     kLatentRows = 34; // memory, readout and the end of the answer
+    const ExamplePrompts prompts(tokenizer, format_of(data.parts.train.front().kind).prompt_template);
+    const std::string    prefix = prefix_of(data);
+    size_t               n      = 0;
+    for (std::vector<Example> * part : { &data.parts.train, &data.parts.valid, &data.parts.test }) {
+        const auto end = std::remove_if(part->begin(), part->end(), [&](const Example & example) {
+            return prompts.tokens(example).size() + tokenizer.encode(target_text(example, 0, prefix)).size() +
+                       kLatentRows >
+                   n_context;
+        });
+        n += size_t(part->end() - end);
+        part->erase(end, part->end());
+        if (part->empty()) {
+            throw Error(ErrorKind::usage,
+                        "the examples do not fit the model's context of " + std::to_string(n_context) + " tokens",
+                        "shorten them, or take another model");
+        }
+    }
+    return n;
+}
+
 LearnDataFacts data_facts(const LearnData & data, const Tokenizer & tokenizer) {
     const std::vector<Example> & train  = data.parts.train;
-    const ExampleFormat &        format = format_of(train.front().kind);
-    const std::string prefix = data.task.task == &generic_task() ? format.answer_prefix : data.task.task->answer_prefix;
-    const ExamplePrompts prompts(tokenizer, format.prompt_template);
-    LearnDataFacts       facts;
+    const std::string            prefix = prefix_of(data);
+    const ExamplePrompts         prompts(tokenizer, format_of(train.front().kind).prompt_template);
+    LearnDataFacts               facts;
     facts.n_examples = train.size();
     facts.is_text    = data.is_text;
     double all       = 0;
-    for (const Example & example : train) {
-        const size_t n_prompt = prompts.tokens(example).size();
-        const size_t n_target = tokenizer.encode(target_text(example, 0, prefix)).size() + 1;
-        const size_t n_answer = tokenizer.encode(target_text(example, example.steps.size(), prefix)).size() + 1;
-        facts.n_steps         = std::max(facts.n_steps, example.steps.size());
-        facts.n_prompt        = std::max(facts.n_prompt, n_prompt);
-        facts.n_target        = std::max(facts.n_target, n_target);
-        facts.n_answer        = std::max(facts.n_answer, n_answer);
-        all += double(n_prompt + n_target);
-        for (const std::string & result : step_results(*data.task.task, example)) {
-            facts.n_result_tokens = std::max(facts.n_result_tokens, tokenizer.encode(result).size());
+    for (const std::vector<Example> * part : { &train, &data.parts.valid, &data.parts.test }) {
+        for (const Example & example : *part) {
+            const size_t n_prompt = prompts.tokens(example).size();
+            const size_t n_target = tokenizer.encode(target_text(example, 0, prefix)).size() + 1;
+            const size_t n_answer = tokenizer.encode(target_text(example, example.steps.size(), prefix)).size() + 1;
+            facts.n_prompt        = std::max(facts.n_prompt, n_prompt);
+            facts.n_target        = std::max(facts.n_target, n_target);
+            facts.n_answer        = std::max(facts.n_answer, n_answer);
+            all += part == &train ? double(n_prompt + n_target) : 0;
         }
+    }
+    for (const Example & example : train) {
+        facts.n_steps                    = std::max(facts.n_steps, example.steps.size());
+        std::vector<std::string> targets = step_results(*data.task.task, example);
         if (!example.steps.empty()) {
-            facts.n_result_tokens =
-                std::max(facts.n_result_tokens, tokenizer.encode(chain_start(*data.task.task, example)).size());
+            targets.push_back(chain_start(*data.task.task, example));
+        }
+        for (const std::string & target : targets) {
+            facts.n_result_tokens = std::max(facts.n_result_tokens, tokenizer.encode(target).size());
         }
     }
     facts.n_mean = all / double(train.size());

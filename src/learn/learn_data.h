@@ -14,9 +14,10 @@ namespace penelope {
 struct LearnData {
     Dataset     parts;
     TaskChoice  task{};
-    bool        is_text = false; // plain text: next tokens
-    size_t      n_leaks = 0;     // training examples dropped because valid or test asks the same question
-    std::string sum;             // SHA-256 of the files
+    bool        is_text       = false; // plain text: next tokens
+    bool        by_perplexity = false; // long free text, which exact match says nothing about
+    size_t      n_leaks       = 0;     // training examples dropped because valid or test asks the same question
+    std::string sum;                   // SHA-256 of the files
 };
 
 // path: a file that read_examples takes, plain text (.txt, .md), or a directory with train.jsonl (or .json, .csv) and
@@ -32,7 +33,11 @@ void write_learn_data(const LearnData & data, const std::string & dir);
 // Why there is nothing to move into latent steps; empty: there are steps.
 std::string no_steps_reason(const LearnData & data);
 
-// Facts the recipe needs, of the training examples.
+// Drops examples that do not fit a context of so many tokens with all their steps and the rows of a latent method;
+// returns how many. Throws Error(usage) if none is left.
+size_t drop_longer(LearnData & data, const Tokenizer & tokenizer, size_t n_context);
+
+// Facts the recipe needs. Lengths are those of all examples, the rest of the training examples.
 LearnDataFacts data_facts(const LearnData & data, const Tokenizer & tokenizer);
 
 // Texts a new vocabulary is learned from, and their mean size in bytes with the target.

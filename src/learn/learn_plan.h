@@ -34,9 +34,12 @@ double stage_seconds(const TrainSettings & settings, const StageSpeed & speed);
 // The recipe's inputs for the stages still to be trained. seconds: left for training. Latent and control get equally
 // many updates: both see the time of both and the cost of an update of both.
 struct StageTimes {
-    double visible = 0, latent_and_control = 0;
+    double visible = 0, bridge = 0, latent_and_control = 0;
+
+    double of(LearnStage stage) const;
 };
-StageTimes divide_time(double seconds, const LearnModelFacts & model, const LearnDataFacts & data, bool has_visible,
+// next: the first stage that is not trained yet. has_latent: whether any follows the visible one.
+StageTimes divide_time(double seconds, const LearnModelFacts & model, const LearnDataFacts & data, LearnStage next,
                        bool has_latent);
 
 } // namespace penelope

@@ -78,6 +78,7 @@ void set_latent(const RecipeInput & in, TrainSettings & s) {
 const char * stage_name(LearnStage stage) {
     switch (stage) {
         case LearnStage::visible: return "visible";
+        case LearnStage::bridge: return "bridge";
         case LearnStage::latent: return "latent";
         case LearnStage::control: return "control";
     }
@@ -85,18 +86,18 @@ const char * stage_name(LearnStage stage) {
 }
 
 TrainSettings recipe_settings(const RecipeInput & in) {
-    TrainSettings s = default_settings();
-    s.model.seed    = in.seed;
-    s.model.full    = is_full(in.model);
-    if (in.stage == LearnStage::visible) {
+    TrainSettings s        = default_settings();
+    s.model.seed           = in.seed;
+    s.model.full           = is_full(in.model);
+    const bool writes_text = in.stage == LearnStage::visible || in.stage == LearnStage::bridge;
+    if (writes_text) {
         set_visible(in, s);
     } else {
         set_latent(in, s);
         s.latent_steps = in.stage == LearnStage::control ? 0 : -1;
     }
     s.batch_size           = batch_size(in);
-    const bool writes_all  = in.stage == LearnStage::visible;
-    s.validation.n_predict = int((writes_all ? in.data.n_target : in.data.n_answer) + kAnswerSlack);
+    s.validation.n_predict = int((writes_text ? in.data.n_target : in.data.n_answer) + kAnswerSlack);
     s.validation.limit     = kFewestQuestions;
     s.eval_every           = 0;
     s.save_every           = 0;
@@ -112,6 +113,14 @@ TrainSettings recipe_settings(const RecipeInput & in) {
         kValidationShare * in.seconds / double(kValidations) / std::max(1e-6, in.speed.question_seconds);
     s.validation.limit = size_t(std::clamp<double>(questions, double(kFewestQuestions), double(kMostQuestions)));
     return s;
+}
+
+bool has_bridge(const LearnModelFacts &, const LearnDataFacts &) {
+    return false;
+}
+
+double bridge_share(const LearnModelFacts & model, const LearnDataFacts & data) {
+    return has_bridge(model, data) ? 0.1 : 0.0;
 }
 
 double visible_share(const LearnModelFacts & model, const LearnDataFacts & data) {

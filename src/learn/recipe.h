@@ -13,11 +13,12 @@ namespace penelope {
 
 enum class LearnStage {
     visible, // steps and answer as text; on data without steps the answer alone, on plain text the next tokens
+    bridge,  // the results of the steps alone as text, where a model needs it before latent steps
     latent,  // the steps move into latent steps
     control, // as `latent`, without a latent step
 };
 
-const char * stage_name(LearnStage stage); // "visible", "latent", "control": also its folder in the run
+const char * stage_name(LearnStage stage); // "visible", ...: also its folder in the run
 
 struct LearnModelFacts {
     int     n_layer      = 0;
@@ -60,6 +61,10 @@ TrainSettings     recipe_settings(const RecipeInput & input);
 
 // Share of the training time for the visible stage; the rest goes to latent and control, with equally many updates.
 double visible_share(const LearnModelFacts & model, const LearnDataFacts & data);
+
+// Whether there is a bridge between the visible and the latent stage, and its share of the training time.
+bool   has_bridge(const LearnModelFacts & model, const LearnDataFacts & data);
+double bridge_share(const LearnModelFacts & model, const LearnDataFacts & data);
 
 // Share of all the time that is kept for scoring at the end.
 constexpr double kScoringShare = 0.12;

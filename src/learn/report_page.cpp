@@ -47,6 +47,11 @@ pre { background: var(--card); padding: .7rem; overflow-x: auto; border-radius: 
 .right b::after { content: " right"; color: var(--good); } .wrong b::after { content: " wrong"; color: var(--bad); }
 )css";
 
+constexpr const char * kTableNotes =
+    "<p class=\"soft\">Tokens, time (median) and sequential layer applications are of a whole answer. K of the marked "
+    "row was chosen on validation questions. Control: the same training without a latent step. Memory swapped: "
+    "answered from the latent memory of another question.</p>\n";
+
 std::string escaped(const std::string & text) {
     std::string out;
     for (char c : text) {
@@ -73,8 +78,8 @@ std::string in_tag(const char * tag, const std::string & text) {
 
 std::string score_table(const std::vector<ScoreRow> & rows) {
     std::string html = "<div class=\"scroll\"><table><tr><th>model</th><th>right</th><th>95 % interval</th>"
-                       "<th>questions</th><th>tokens written</th><th>time of an answer</th>"
-                       "<th>layer applications</th></tr>\n";
+                       "<th>questions</th><th>tokens</th><th>time</th>"
+                       "<th>layers</th></tr>\n";
     for (const ScoreRow & row : rows) {
         const ScoredLine & l    = row.line;
         const bool         runs = std::isfinite(l.layer_applications);
@@ -220,11 +225,14 @@ Chart chart_of_loss(const RunFiles & files, const std::vector<LearnStage> & stag
         const size_t                  every = all.size() / kMostPoints + 1; // mean of so many updates
         Series                        series{ stage_name(stage), {} };
         for (size_t i = 0; i + every <= all.size(); i += every) {
-            double sum = 0;
+            double sum = 0, n = 0;
             for (size_t k = 0; k < every; k++) {
-                sum += all[i + k].y / double(every);
+                sum += all[i + k].y;
+                n += all[i + k].y > 0; // 0: K was too small for every example of the batch
             }
-            series.points.push_back({ all[i + every / 2].x, sum });
+            if (n > 0) {
+                series.points.push_back({ all[i + every / 2].x, sum / n });
+            }
         }
         chart.series.push_back(series);
     }
@@ -247,18 +255,23 @@ void write_report_page(const ScoredRun & scored, const LearnResult & result, con
     for (const std::string & note : result.notes) {
         html += "<p class=\"soft\">" + escaped(note) + "</p>\n";
     }
-    html += "<h2>Scores on questions never trained on</h2>\n" + score_table(scored.rows);
-    html += "<p class=\"soft\">Time and layer applications are of a whole answer. K of the marked row was chosen on "
-            "validation questions. Control: the same training without a latent step. Memory swapped: answered from the "
-            "latent memory of another question.</p>\n<div class=\"charts\">\n";
+    if (!scored.rows.empty()) {
+        html += "<h2>Scores on questions never trained on</h2>\n" + score_table(scored.rows) + kTableNotes;
+    }
+    html += "<div class=\"charts\">\n";
     if (scored.input.latent) {
         html += inline_chart(chart_over_steps(scored.rows, scored.input));
     }
-    html += inline_chart(chart_over_time(scored.rows));
+    if (!scored.rows.empty()) {
+        html += inline_chart(chart_over_time(scored.rows));
+    }
     if (scored.by_depth.size() > 1) {
         html += inline_chart(chart_over_depth(scored.by_depth));
     }
-    html += inline_chart(chart_of_loss(files, stages)) + "</div>\n<h2>Ten answers</h2>\n";
+    html += inline_chart(chart_of_loss(files, stages)) + "</div>\n";
+    if (!scored.samples.empty()) {
+        html += "<h2>Answers side by side</h2>\n";
+    }
     for (const SampleAnswer & sample : scored.samples) {
         html += sample_card(sample, scored.input);
     }

@@ -42,14 +42,16 @@ void RunFiles::set_start(LearnStage stage, TrainSettings & settings) const {
     if (stage == LearnStage::visible) {
         return;
     }
-    const std::string visible = (fs::path(folder(LearnStage::visible)) / "model.gguf").string();
-    (is_full_ ? settings.model.base : settings.model.init) = visible;
+    const bool        after_bridge                         = stage != LearnStage::bridge && has_bridge_;
+    const LearnStage  before                               = after_bridge ? LearnStage::bridge : LearnStage::visible;
+    const std::string model                                = (fs::path(folder(before)) / "model.gguf").string();
+    (is_full_ ? settings.model.base : settings.model.init) = model;
 }
 
 ModelFiles RunFiles::stage_files(LearnStage stage) const {
     const fs::path    dir   = folder(stage);
     const std::string model = (dir / "model.gguf").string();
-    if (stage == LearnStage::visible) {
+    if (stage == LearnStage::visible || stage == LearnStage::bridge) {
         return is_full_ ? ModelFiles{ model, "", "" } : ModelFiles{ base_, "", model };
     }
     const bool has_halting = stage == LearnStage::latent && fs::exists(halting_sidecar());
@@ -106,7 +108,7 @@ std::vector<std::string> RunFiles::commands(BestFile best) const {
 void RunFiles::remove_all() const {
     for (const std::string & path :
          { state(), data(), new_backbone(), scores(), scratch(), model(), report(), folder(LearnStage::visible),
-           folder(LearnStage::latent), folder(LearnStage::control) }) {
+           folder(LearnStage::bridge), folder(LearnStage::latent), folder(LearnStage::control) }) {
         std::error_code error;
         fs::remove_all(path, error);
         if (error) {

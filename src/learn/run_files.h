@@ -12,9 +12,10 @@ namespace penelope {
 
 class RunFiles {
   public:
-    // base: the backbone that training starts from. is_full: stages train all weights; else a LoRA.
-    RunFiles(std::string out, std::string base, bool is_full)
-        : out_(std::move(out)), base_(std::move(base)), is_full_(is_full) {}
+    // base: the backbone that training starts from. is_full: stages train all weights; else a LoRA. has_bridge: latent
+    // and control start from the bridge, else from the visible stage.
+    RunFiles(std::string out, std::string base, bool is_full, bool has_bridge)
+        : out_(std::move(out)), base_(std::move(base)), is_full_(is_full), has_bridge_(has_bridge) {}
 
     std::string state() const { return file("learn.json"); }
     std::string data() const { return file("data"); }
@@ -45,7 +46,7 @@ class RunFiles {
 
   private:
     std::string out_, base_;
-    bool        is_full_;
+    bool        is_full_, has_bridge_;
 };
 
 } // namespace penelope

@@ -116,14 +116,22 @@ class ScoreRun {
     std::string default_prefix() const { return format_of(in_.data.parts.train.front().kind).answer_prefix; }
 
     int n_answer() const { return int(in_.facts.n_answer) + kAnswerSlack; }
+    // Examples longer than a session holds by default.
+    int n_context() const {
+        constexpr int kDefaultContext = 4096, kLatentRows = 34;
+        const int     n = int(in_.facts.n_prompt) + n_trace() + kLatentRows;
+        return n > kDefaultContext ? n : 0;
+    }
     int n_trace() const { return int(in_.facts.n_target) + kAnswerSlack; }
 
     ScoringJob visible_job() const {
-        return { "visible", in_.files.stage_files(LearnStage::visible), {}, false, n_trace() };
+        return { "visible", in_.files.stage_files(LearnStage::visible), {}, false, n_trace(), n_context() };
     }
     ScoringJob latent_job() const {
-        return { "latent", in_.files.stage_files(LearnStage::latent), all_steps(in_.n_latent_steps), false,
-                 n_answer() };
+        return {
+            "latent",   in_.files.stage_files(LearnStage::latent), all_steps(in_.n_latent_steps), false, n_answer(),
+            n_context()
+        };
     }
 
     // The threshold of -K auto, on validation questions. Written once.
@@ -179,15 +187,17 @@ class ScoreRun {
                 scores_.swapped = scorer_.run(job, questions_);
             }
             if (fs::exists(in_.files.halting_sidecar())) {
-                scores_.with_auto = scorer_.run({ "auto", job.files, { kAutoSteps }, false, n_answer() }, questions_);
+                scores_.with_auto =
+                    scorer_.run({ "auto", job.files, { kAutoSteps }, false, n_answer(), n_context() }, questions_);
             }
         }
         if (in_.has_control) {
             scores_.control = scorer_.run(
-                { "control", in_.files.stage_files(LearnStage::control), { 0 }, false, n_answer() }, questions_);
+                { "control", in_.files.stage_files(LearnStage::control), { 0 }, false, n_answer(), n_context() },
+                questions_);
         }
         if (in_.has_base) {
-            scores_.base = scorer_.run({ "base", in_.files.base_files(), {}, false, n_trace() },
+            scores_.base = scorer_.run({ "base", in_.files.base_files(), {}, false, n_trace(), n_context() },
                                        spread_sample(questions_, kBaseScored));
         }
     }

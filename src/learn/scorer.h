@@ -27,6 +27,7 @@ struct ScoringJob {
     std::vector<int> steps        = {};    // K, ascending, or kAutoSteps; empty: the default of the files
     bool             swap_latents = false; // answer from the memory of another question
     int              n_predict    = 32;
+    int              n_context    = 0; // tokens; 0: by the model
     int              n_latency    = 8; // questions whose latency is measured
 };
 

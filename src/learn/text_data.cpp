@@ -100,8 +100,8 @@ bool is_plain_text(const std::string & path) {
 
 LearnData read_text_data(const std::string & path) {
     LearnData data;
-    data.is_text = true;
-    size_t n_all = 0;
+    data.is_text = data.by_perplexity = true;
+    size_t n_all                      = 0;
     for (const fs::path & file : text_files(path)) {
         std::vector<Example> windows = windows_of(read_valid_text(file), file.stem().string());
         data.sum += sha256_file(file.string());
