@@ -116,6 +116,9 @@ TrainSettings Learner::settings_of(LearnStage stage, const RecipeInput & input) 
                 ? protocol.latent_updates
                 : std::max<int64_t>(1, int64_t(std::ceil(protocol.cot_epochs * double(n) / protocol.batch_size)));
     }
+    if (data_.by_perplexity) {
+        s.validation.n_predict = 1; // the best weights are those of the smallest loss: nothing has to be written
+    }
     s.skip_long  = true;
     s.low_memory = state_of(stage).has_low_memory;
     s.data       = files_.data();
