@@ -128,7 +128,7 @@ LearnEvents shown_events(Terminal & terminal) {
                    terminal);
     };
     events.scoring = [&terminal](const std::string & what, double share) {
-        terminal.progress("scoring " + stage_purpose(planned.stage) + ": " + with_digits("%.0f %%", 100 * share));
+        terminal.progress("scoring " + what + ": " + with_digits("%.0f %%", 100 * share));
         if (share >= 1 && !terminal.err_is_tty()) {
             print_line("scored " + what, terminal);
         }

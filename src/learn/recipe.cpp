@@ -45,6 +45,9 @@ int64_t n_updates(const RecipeInput & in, int batch) {
 }
 
 void set_visible(const RecipeInput & in, TrainSettings & s) {
+    if (in.stage == LearnStage::bridge) {
+        s.targets = "results";
+    }
     s.model.method  = "cot";
     s.backbone_lr   = in.model.is_new ? 2e-3 : is_full(in.model) ? 5e-4 : 1e-3;
     s.model.beta2   = 0.99;
@@ -115,8 +118,8 @@ TrainSettings recipe_settings(const RecipeInput & in) {
     return s;
 }
 
-bool has_bridge(const LearnModelFacts &, const LearnDataFacts &) {
-    return false;
+bool has_bridge(const LearnModelFacts &, const LearnDataFacts & data) {
+    return data.n_steps > 0 && !data.is_text;
 }
 
 double bridge_share(const LearnModelFacts & model, const LearnDataFacts & data) {

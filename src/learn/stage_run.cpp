@@ -58,10 +58,13 @@ double cost(const TrainSettings & s, double n_steps, int n_layer) {
     return double(n_layer) + (n_steps + 1) * std::max(0.0, n_interval);
 }
 
-// Mean K over the updates: drawn from 1 .. K, or staged: half of the updates over 1 .. K, half at K.
+// Mean K over the updates: drawn from 1 .. K; deep: with weight K; staged: half of the updates over 1 .. K, half at K.
 double mean_steps(const TrainSettings & s) {
-    const double drawn = (1.0 + s.latent_steps) / 2;
-    return s.latent_steps == 0 ? 0 : s.k_schedule == "staged" ? (drawn + s.latent_steps) / 2 : drawn;
+    const double most = s.latent_steps, drawn = (1 + most) / 2;
+    return most == 0                  ? 0
+           : s.k_schedule == "staged" ? (drawn + most) / 2
+           : s.k_schedule == "deep"   ? (2 * most + 1) / 3
+                                      : drawn;
 }
 
 } // namespace
