@@ -196,10 +196,10 @@ void Learner::save() {
 TrainSettings Learner::start_settings(LearnStage stage) {
     StageState & state = state_of(stage);
     if (state.seconds <= 0) {
-        const bool is_pair = stage == LearnStage::control; // as many updates as the latent stage
-        state.seconds      = std::max(
-                 1e-3, is_pair ? state_of(LearnStage::latent).seconds
-                               : divide_time(training_seconds(), model_, facts_, stage, options_.with_latent).of(stage));
+        const StageTimes times = divide_time(training_seconds(), model_, facts_, stage, options_.with_latent);
+        // The control gets as many updates as the latent stage.
+        const bool is_pair = stage == LearnStage::control;
+        state.seconds      = std::max(1e-3, is_pair ? state_of(LearnStage::latent).seconds : times.of(stage));
         save();
     }
     return settings_of(stage, recipe_input(stage, state.seconds));
