@@ -5,7 +5,7 @@
 
 namespace penelope {
 
-// Generated from page.html by the build.
+// Generated from web/ by the build.
 extern const char * const page_html;
 
 namespace {

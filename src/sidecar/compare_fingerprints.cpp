@@ -15,9 +15,9 @@ namespace penelope {
 
 namespace {
 
-constexpr int64_t k_block = 32;    // numbers that share a tolerance
-constexpr float   k_slack = 1.05f; // rounding to nearest is not quite what all types do
-constexpr float   k_unseen =
+constexpr size_t k_block = 32;    // numbers that share a tolerance
+constexpr float  k_slack = 1.05f; // rounding to nearest is not quite what all types do
+constexpr float  k_unseen =
     0.004f; // of a block's largest number: as 8 bits round, which a finer file may have gone through before
 constexpr double k_floor   = 0.008;    // of a run's root mean square: the same for distances
 constexpr float  k_largest = 65504.0f; // of F16: rounding larger ones would make anything of them

@@ -105,6 +105,26 @@ class PageTest(BrowserTest):
             browser.size(1200, 900)
             self.assertEqual([e["message"] for e in browser.log() if e["level"] == "SEVERE"], [])
 
+    def test_demo(self):
+        browser = self.browser
+        with Serve() as server:
+            self.open(server)
+            browser.wait("return document.getElementById('demo').dataset.done")
+            browser.run("pause(); showStep(0)")
+            said = ""
+            for _ in range(8):
+                browser.click("#forward")
+                said += browser.run("return document.querySelector('.node.held text').textContent")
+            self.assertEqual(said, "NaCIFrzJ")
+            self.assertEqual(browser.run("return demo.lanes.latent.text"), "J")
+            self.assertEqual(browser.run("return [...document.querySelectorAll('.lane')].filter(l => !l.hidden).map(l => l.id)"),
+                             ["lane-latent", "lane-zero"])  # a server has one model
+            self.picture("demo")
+            self.assertEqual([e["message"] for e in browser.log() if e["level"] == "SEVERE"], [])
+        with Serve("-m", self.model.endless, "--sidecar", self.endless_sidecar(), "-c", 300) as server:
+            self.open(server)
+            self.assertTrue(browser.run("return document.getElementById('demo').hidden"))
+
     def test_stop_and_server_gone_and_back(self):
         browser = self.browser
         server = Serve("-m", self.model.endless, "--sidecar", self.endless_sidecar(), "-c", 30000)
