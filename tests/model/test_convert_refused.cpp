@@ -108,8 +108,10 @@ TEST_CASE("checkpoints that cannot be converted say why") {
         tokenizer([](Json & json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "."; });
         expected = "pre_tokenizer";
     }
-    SUBCASE("merges first") {
-        tokenizer([](Json & json) { json["model"]["ignore_merges"] = false; });
+    SUBCASE("whole pieces first, which GPT-2's splits do not go with") {
+        tokenizer([](Json & json) {
+            json["pre_tokenizer"] = { { "type", "ByteLevel" }, { "add_prefix_space", false }, { "use_regex", true } };
+        });
         expected = "ignore_merges";
     }
     SUBCASE("normalizer") {
