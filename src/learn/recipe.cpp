@@ -45,11 +45,12 @@ int64_t n_updates(const RecipeInput & in, int batch) {
 }
 
 void set_visible(const RecipeInput & in, TrainSettings & s) {
-    if (in.stage == LearnStage::bridge) {
+    const bool is_bridge = in.stage == LearnStage::bridge; // goes on from weights that have learned
+    if (is_bridge) {
         s.targets = "results";
     }
     s.model.method  = "cot";
-    s.backbone_lr   = in.model.is_new ? 2e-3 : is_full(in.model) ? 5e-4 : 1e-3;
+    s.backbone_lr   = in.model.is_new && !is_bridge ? 2e-3 : is_full(in.model) ? 5e-4 : 1e-3;
     s.model.beta2   = 0.99;
     s.model.dropout = 0;
 }
