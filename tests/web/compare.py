@@ -1,8 +1,9 @@
 """usage: compare.py NODE.jsonl WAY=NATIVE.jsonl...: answers of the page beside those of the program.
 
-Fails unless they are equal question by question, and unless a question with latent steps takes at most five times as long in
-the page. Times are the fastest tenth of each: what else the machine does must not decide. Ways that guess (K = 0, the
-control) are not compared: where a model does not know, rounding decides, and it differs from processor to processor.
+Fails unless those with latent steps are equal question by question, and unless a question with latent steps takes at most
+five times as long in the page. Times are the fastest tenth of each: what else the machine does must not decide. Visible
+steps are many tokens, and where two are nearly as likely rounding decides, which differs from processor to processor: they
+are counted. Ways that guess (K = 0, the control) are not compared.
 """
 
 import json
@@ -33,7 +34,7 @@ for argument in sys.argv[2:]:
     for n in wrong[:5]:
         print(f"{way}, question {n['id']}: the program says {n['text']!r}, the page {page[way][n['id']]['text']!r}")
     print(f"{way}: {len(native) - len(wrong)} of {len(native)} answers are equal")
-    failed |= bool(wrong)
+    failed |= bool(wrong) and way in ("latent", "watched")
     times = [n["latency_ms"] for n in native if n.get("latency_ms")]
     if times:
         here, there = fastest([one["ms"] for one in page[way].values()]), fastest(times)
