@@ -74,8 +74,11 @@ void read_latent(const Service & service, GenerationRequest & gen_request, const
             fields.fail("reasoning_effort", "expected none, minimal, low, medium, high, xhigh or max");
         }
         const bool aloud = service.chat && service.chat->thinks();
-        if (aloud && *effort == "none") {
-            gen_request.thinking = Thinking::off;
+        if (aloud) {
+            gen_request.thinking = *effort == "none" ? Thinking::off : Thinking::on;
+        }
+        if (service.reads_effort) {
+            gen_request.template_variables["reasoning_effort"] = *effort;
         }
         if (method.max_steps() == 0 && !cot && !aloud) {
             gen_request.warnings.push_back("reasoning_effort: ignored, this model has no latent steps");

@@ -29,7 +29,12 @@ Service::Service(WorkerPool & the_worker, Metrics & the_metrics, const ServiceOp
         }
     }
     if (chat) {
-        tool_dialect = find_tool_dialect(*chat);
+        const Tokenizer & tokenizer = engine().tokenizer();
+        const std::string source    = options.chat_template == "auto"
+                                          ? tokenizer.chat_template()
+                                          : named_chat_template(options.chat_template, tokenizer);
+        reads_effort                = source.find("reasoning_effort") != std::string::npos;
+        tool_dialect                = find_tool_dialect(*chat);
     }
 }
 

@@ -35,11 +35,12 @@ struct Service {
     Metrics &                   metrics;
     ServiceOptions              options;
     ApiKeys                     keys;
-    std::optional<ChatTemplate> chat;            // none: the sidecar is single-turn, or there is no template
-    std::optional<ToolDialect>  tool_dialect;    // how tools reach the model, where there is a chat template
-    std::string                 no_chat_reason;  // error message when there is no template
-    int64_t                     start_time;      // seconds since 1970
-    std::atomic<int>            n_replying{ 0 }; // replies being sent
+    std::optional<ChatTemplate> chat;                 // none: the sidecar is single-turn, or there is no template
+    std::optional<ToolDialect>  tool_dialect;         // how tools reach the model, where there is a chat template
+    std::string                 no_chat_reason;       // error message when there is no template
+    int64_t                     start_time;           // seconds since 1970
+    std::atomic<int>            n_replying{ 0 };      // replies being sent
+    bool                        reads_effort = false; // the template has a variable reasoning_effort
 };
 
 // Latent steps by reasoning effort: none, minimal, low, medium, high, xhigh, max.

@@ -153,6 +153,25 @@ class ReasoningTest(unittest.TestCase):
         self.assertEqual(server.good("/v1/responses", {"input": history})["usage"]["input_tokens"], usage["prompt_tokens"])
 
 
+    def test_effort_turns_thinking_on(self):
+        """Where a template thinks only when it is asked to."""
+        template = Path(os.environ["PENELOPE_TEST_VOCAB_DIR"]) / "templates" / "google-gemma-4-31B-it.jinja"
+        server = Serve("-m", self.base, "--chat-template", template)
+        self.addCleanup(server.close)
+        n = [server.chat("hi", max_tokens=1, **fields)["usage"]["prompt_tokens"]
+             for fields in ({}, {"reasoning_effort": "none"}, {"reasoning_effort": "low"}, {"chat_template_kwargs": {"enable_thinking": True}})]
+        self.assertEqual(n, [n[0], n[0], n[3], n[3]])
+        self.assertGreater(n[3], n[0])
+
+    def test_a_template_that_reads_the_effort(self):
+        path = self.base.parent / "effort.jinja"
+        path.write_text("{{ messages[0].content }}{{ reasoning_effort or '' }}")
+        server = Serve("-m", self.base, "--chat-template", path)
+        self.addCleanup(server.close)
+        n = [server.chat("hi", max_tokens=1, **fields)["usage"]["prompt_tokens"] for fields in ({}, {"reasoning_effort": "low"})]
+        self.assertEqual(n[1] - n[0], len("low"))
+
+
 class HybridServiceTest(unittest.TestCase):
     def test_prompts_that_share_a_beginning(self):
         """What a slot keeps of one prompt must not change the answer to another, also where layers have one state only."""
