@@ -70,7 +70,7 @@ void set_latent(const RecipeInput & in, TrainSettings & s) {
     s.teacher_forcing = 0.5;
     s.fit_modules     = true;
     s.adaptive        = true;
-    // A fitted map of a large model has small entries: at 1e-3 two updates undo it.
+    // A fitted map of a large model has small entries: gentle rates keep it.
     s.backbone_lr   = is_full(in.model) ? 5e-4 : 3e-4;
     s.module_lr     = is_full(in.model) ? 1e-3 : 3e-5;
     s.model.beta2   = 0.99;
