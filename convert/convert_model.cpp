@@ -36,6 +36,7 @@ struct PlannedTensor {
     TensorInfo                facts;
     const SafetensorsTensor * source; // null for generated tensors
     TensorSpec                spec;
+    std::vector<float>        values = {}; // of a generated one
 };
 
 // F64 sources count as F32: that is what they are read as.
@@ -55,10 +56,8 @@ class Plan {
     Plan(const HfCheckpoint & checkpoint, const HfConfig & config) : checkpoint_(checkpoint) {
         const Architecture & arch = get_architecture(config.model);
         for (const TensorSpec & spec : tensors_of(config.model)) {
-            if (spec.role == TensorRole::constant && config.rope_scaling) {
-                rope_factors_ =
-                    llama3_rope_factors(*config.rope_scaling, double(config.model.rope_base), config.model.n_rope());
-                tensors_.push_back({ { spec.gguf, spec.ne, GGML_TYPE_F32 }, nullptr, spec });
+            if (const auto found = config.constants.find(spec.gguf); found != config.constants.end()) {
+                tensors_.push_back({ { spec.gguf, spec.ne, GGML_TYPE_F32 }, nullptr, spec, found->second });
             }
             if (spec.hf.empty()) {
                 continue;
@@ -106,7 +105,7 @@ class Plan {
 
     TensorJob job(const PlannedTensor & tensor, ggml_type type) const {
         if (!tensor.source) {
-            return memory_job(tensor.facts.name, tensor.facts.ne, type, rope_factors_.data());
+            return memory_job(tensor.facts.name, tensor.facts.ne, type, tensor.values.data());
         }
         TensorJob                 job{ tensor.facts.name, tensor.facts.ne, type };
         const SafetensorsTensor & source = *tensor.source;
@@ -138,7 +137,6 @@ class Plan {
 
     const HfCheckpoint &       checkpoint_;
     std::vector<PlannedTensor> tensors_;
-    std::vector<float>         rope_factors_;
     std::set<std::string>      used_;
 };
 

@@ -75,13 +75,47 @@ std::vector<int32_t> get_ids(const json & config, const char * key, const std::s
     return ids;
 }
 
+std::vector<float> get_factors(const json & scaling, const char * key, int n, const std::string & path) {
+    if (!present(scaling, key) || !scaling[key].is_array() || scaling[key].size() != size_t(n)) {
+        fail(path, std::string("'") + key + "' is not a list of " + std::to_string(n) + " numbers");
+    }
+    std::vector<float> factors;
+    for (const json & factor : scaling[key]) {
+        if (!factor.is_number() || !(factor.get<double>() >= k_min_value && factor.get<double>() <= k_max_scaling)) {
+            fail(path, std::string("'") + key + "' has an entry that is out of range");
+        }
+        factors.push_back(factor.get<float>());
+    }
+    return factors;
+}
+
+// LongRoPE: divisors of the frequencies for contexts up to the original length and for longer ones. Sine and cosine are
+// scaled in both.
+void parse_long_rope(const json & config, const json & scaling, const std::string & path, HfConfig & out) {
+    ModelConfig & c                            = out.model;
+    out.constants["rope_factors_long.weight"]  = get_factors(scaling, "long_factor", c.n_rope() / 2, path);
+    out.constants["rope_factors_short.weight"] = get_factors(scaling, "short_factor", c.n_rope() / 2, path);
+    const char * original                      = "original_max_position_embeddings";
+    c.n_ctx_short      = get_count(present(scaling, original) ? scaling : config, original, kMaxContext, path);
+    const double ratio = present(scaling, "factor") ? get_positive(scaling, "factor", k_max_scaling, path)
+                                                    : double(c.n_ctx_train) / double(c.n_ctx_short);
+    c.rope_magnitude   = present(scaling, "attention_factor")
+                             ? float(get_positive(scaling, "attention_factor", k_max_scaling, path))
+                         : ratio <= 1.0 ? 1.0f
+                                        : float(std::sqrt(1.0 + std::log(ratio) / std::log(double(c.n_ctx_short))));
+}
+
 // Older configs have rope_theta at the top and rope_scaling beside it, newer ones nest both in rope_parameters.
 void parse_rope(const json & config, const std::string & path, const Architecture & arch, HfConfig & out) {
     const json empty   = json::object();
     const bool nested  = present(config, "rope_parameters");
-    const json scaling = nested                            ? config["rope_parameters"]
+    json       scaling = nested                            ? config["rope_parameters"]
                          : present(config, "rope_scaling") ? config["rope_scaling"]
                                                            : empty;
+    if (scaling.is_object() &&
+        present(scaling, "full_attention")) { // layers with a window have a rotation of their own
+        scaling = json(scaling["full_attention"]);
+    }
     if (!scaling.is_object()) {
         fail(path, "rope_scaling is not an object");
     }
@@ -120,10 +154,16 @@ void parse_rope(const json & config, const std::string & path, const Architectur
         if (s.high_freq_factor <= s.low_freq_factor) {
             fail(path, "high_freq_factor must be above low_freq_factor");
         }
-        out.rope_scaling = s;
+        out.rope_scaling                   = s;
+        out.constants["rope_freqs.weight"] = llama3_rope_factors(s, double(c.rope_base), c.n_rope());
+    } else if (type == "linear" && arch.linear_rope) {
+        c.rope_factor = float(get_positive(scaling, "factor", k_max_scaling, path));
+    } else if ((type == "longrope" || type == "su" || type == "yarn") && arch.long_rope) {
+        parse_long_rope(config, scaling, path, out);
     } else if (type != "default") {
         throw Error(ErrorKind::unsupported, path + ": rope type '" + type + "' is not supported",
-                    arch.scaled_rope ? "supported are 'default' and 'llama3'" : "supported is 'default'");
+                    std::string("supported is 'default'") + (arch.scaled_rope ? " and 'llama3'" : "") +
+                        (arch.linear_rope ? " and 'linear'" : "") + (arch.long_rope ? " and 'longrope'" : ""));
     }
 }
 
@@ -159,7 +199,7 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
     c.head_dim     = c.has_head_dim ? get_count(config, "head_dim", kMaxHeadWidth, path) : c.n_embd / c.n_head;
     c.rms_eps      = float(get_positive(config, "rms_norm_eps", 1, path));
     c.n_vocab      = get_count(config, "vocab_size", kMaxTokens, path);
-    c.tied         = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", false, path), path);
+    c.tied = get_flag(config, "tie_word_embeddings", get_flag(whole, "tie_word_embeddings", arch->hf_tied, path), path);
     if (!c.has_head_dim && c.n_embd % c.n_head != 0) {
         fail(path, "hidden_size is not a multiple of num_attention_heads");
     }
@@ -173,9 +213,9 @@ HfConfig parse_hf_config(const json & whole, const std::string & path) {
     if (!config_error(c).empty()) {
         fail(path, config_error(c));
     }
-    if (present(config, "hidden_act") && config["hidden_act"] != "silu") {
-        throw Error(ErrorKind::unsupported,
-                    path + ": hidden_act " + dump_json(config["hidden_act"]) + " is not supported");
+    if (const char * key = arch->hf_activation_key; present(config, key) && config[key] != arch->hf_activation) {
+        throw Error(ErrorKind::unsupported, path + ": " + key + " " + dump_json(config[key]) + " is not supported",
+                    std::string("supported is ") + arch->hf_activation);
     }
     if (arch->read_hf) {
         arch->read_hf(config, path, c);
@@ -202,12 +242,12 @@ OrderedJson hf_config_json(const HfConfig & config) {
     if (arch.write_hf) {
         arch.write_hf(c, out);
     }
-    out["hidden_act"]          = "silu";
-    out["hidden_size"]         = c.n_embd;
-    out["intermediate_size"]   = c.n_ff;
-    out["num_hidden_layers"]   = c.n_layer;
-    out["num_attention_heads"] = c.n_head;
-    out["num_key_value_heads"] = c.n_head_kv;
+    out[arch.hf_activation_key] = arch.hf_activation;
+    out["hidden_size"]          = c.n_embd;
+    out["intermediate_size"]    = c.n_ff;
+    out["num_hidden_layers"]    = c.n_layer;
+    out["num_attention_heads"]  = c.n_head;
+    out["num_key_value_heads"]  = c.n_head_kv;
     if (c.has_head_dim) {
         out["head_dim"] = c.head_dim;
     }
@@ -227,17 +267,28 @@ OrderedJson hf_config_json(const HfConfig & config) {
         out["rope_scaling"]["high_freq_factor"]                 = config.rope_scaling->high_freq_factor;
         out["rope_scaling"]["original_max_position_embeddings"] = uint64_t(config.rope_scaling->original_context);
     }
-    if (config.bos_token_id) {
-        out["bos_token_id"] = *config.bos_token_id;
+    if (c.n_ctx_short > 0) {
+        const auto list_of = [&](const char * tensor) {
+            OrderedJson list = OrderedJson::array();
+            for (const float factor : config.constants.at(tensor)) {
+                list.push_back(shortest_decimal(factor));
+            }
+            return list;
+        };
+        out["rope_scaling"]["rope_type"]        = "longrope";
+        out["rope_scaling"]["type"]             = "longrope";
+        out["rope_scaling"]["long_factor"]      = list_of("rope_factors_long.weight");
+        out["rope_scaling"]["short_factor"]     = list_of("rope_factors_short.weight");
+        out["rope_scaling"]["attention_factor"] = shortest_decimal(c.rope_magnitude);
     }
+    // Null, not left out: some classes of transformers have ids of their own for what is missing.
+    out["bos_token_id"] = config.bos_token_id ? OrderedJson(*config.bos_token_id) : OrderedJson();
     if (config.eos_token_ids.size() == 1) {
         out["eos_token_id"] = config.eos_token_ids[0];
     } else if (!config.eos_token_ids.empty()) {
         out["eos_token_id"] = config.eos_token_ids;
     }
-    if (config.pad_token_id) {
-        out["pad_token_id"] = *config.pad_token_id;
-    }
+    out["pad_token_id"] = config.pad_token_id ? OrderedJson(*config.pad_token_id) : OrderedJson();
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include "arch/architecture.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct HfConfig {
     ModelConfig model;
 
     std::optional<Llama3RopeScaling> rope_scaling;
+    // Values of the tensors with TensorRole::constant, by their name in GGUF.
+    std::map<std::string, std::vector<float>> constants;
 
     std::optional<int32_t> bos_token_id;
     std::vector<int32_t>   eos_token_ids;

@@ -87,10 +87,17 @@ void write_rows(SafetensorsWriter & writer, const GgufReader & gguf, const HfTen
 HfConfig hf_config_of(const GgufReader & gguf, const TokenizerData & tokenizer) {
     HfConfig config;
     config.model = read_model_config(gguf);
-    if (const GgufTensor * rope = gguf.find_tensor("rope_freqs.weight")) {
-        std::vector<float> factors(size_t(rope->n_elements()));
-        read_rows_f32(*rope, 0, rope->n_elements() / rope->ne[0], factors.data());
-        config.rope_scaling = recover_llama3_scaling(factors, double(config.model.rope_base), config.model.n_rope());
+    for (const TensorSpec & spec : tensors_of(config.model)) {
+        const GgufTensor * tensor = spec.role == TensorRole::constant ? gguf.find_tensor(spec.gguf) : nullptr;
+        if (tensor) {
+            std::vector<float> & values = config.constants[spec.gguf];
+            values.resize(size_t(gguf.get_tensor(spec.gguf, spec.ne).n_elements()));
+            read_rows_f32(*tensor, 0, 1, values.data());
+        }
+    }
+    if (const auto freqs = config.constants.find("rope_freqs.weight"); freqs != config.constants.end()) {
+        config.rope_scaling =
+            recover_llama3_scaling(freqs->second, double(config.model.rope_base), config.model.n_rope());
     }
     config.bos_token_id = tokenizer.bos;
     config.pad_token_id = tokenizer.padding;

@@ -50,10 +50,10 @@ ImportanceGraph & importance_graph(Context & context, int n) {
         const Backbone & model = context.model();
         auto             built = std::make_unique<ImportanceGraph>(context);
         Graph &          g     = built->graph;
-        built->rows            = std::make_unique<RowInputs>(g, "rows", std::vector<SeqRange>{ { 0, 0, n } }, true);
-        built->ids             = g.input("ids", GGML_TYPE_I32, n);
-        g.output(run_layers(g, model, 0, model.config.n_layer, embed(g, model.embedding, built->ids),
-                            built->rows->rows(), context.cache()));
+        built->rows = std::make_unique<RowInputs>(g, "rows", model.config, std::vector<SeqRange>{ { 0, 0, n } }, true);
+        built->ids  = g.input("ids", GGML_TYPE_I32, n);
+        g.output(run_layers(g, model, 0, model.config.n_layer, embed_tokens(g, model, built->ids), built->rows->rows(),
+                            context.cache()));
         collect_activations(*built);
         return built;
     });

@@ -31,12 +31,19 @@ struct Architecture {
     int            rope_mode      = 0; // GGML_ROPE_TYPE_*
     bool           partial_rotary = false;
     bool           scaled_rope    = false; // may have rope_freqs.weight (Llama 3 RoPE scaling)
+    bool           long_rope      = false; // may have rope_factors_long.weight and rope_factors_short.weight (LongRoPE)
+    bool           linear_rope    = false; // may divide positions by a factor
     ValueTransform norms          = ValueTransform::same;
 
     // Tensor name prefixes of Hugging Face checkpoints besides "model.", and prefixes of tensors that are ignored
     // (vision).
     std::vector<const char *> hf_prefixes = {};
     std::vector<const char *> hf_skipped  = {};
+
+    // What config.json says about the feed-forward network, and about a tied head if it says nothing.
+    const char * hf_activation_key = "hidden_act";
+    const char * hf_activation     = "silu";
+    bool         hf_tied           = false;
 
     // Read and write hyperparameters that only this architecture has; may be null. read_hf throws for unsupported
     // features.

@@ -15,8 +15,13 @@ struct AttentionWeights {
 };
 // Writes the keys and values of normed [n_embd, n_rows] to the KV cache.
 void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWeights & w, Node normed);
+// The same from projected keys and values [n_embd_kv, n_rows], before k_norm and RoPE.
+void write_keys_and_values(Graph & g, const LayerCall & call, const AttentionWeights & w, Node k, Node v);
 // Attention output [head_dim * n_head, n] for queries q [head_dim * n_head, n] before q_norm and RoPE.
 Node attend(Graph & g, const LayerCall & call, const AttentionWeights & w, Node q);
+
+// x + what a block makes of it, times the scale the model gives to it.
+Node add_residual(Graph & g, const ModelConfig & config, Node x, Node block);
 
 // W_down(silu(W_gate x) * W_up x).
 struct FeedForwardWeights {

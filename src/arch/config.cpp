@@ -24,6 +24,13 @@ int get_bounded(const GgufReader & file, const std::string & key, uint32_t max) 
     return bounded(file, key, file.get_u32(key), max);
 }
 
+float find_factor(const GgufReader & file, const std::string & key, float fallback) {
+    const float value = file.find_f32(key).value_or(fallback);
+    require(value == fallback || (value > 1e-6f && value < 1e6f), file,
+            key + " is " + std::to_string(value) + ", expected 1e-6 to 1e6");
+    return value;
+}
+
 void require(bool ok, const GgufReader & file, const std::string & what) {
     if (!ok) {
         throw Error(ErrorKind::format, file.path() + ": " + what);
@@ -89,7 +96,11 @@ ModelConfig read_model_config(const GgufReader & file) {
     require(config_error(c).empty(), file, config_error(c));
 
     const auto scaling = file.find_str(key(keys::rope_scaling_type));
-    if (scaling && *scaling != "none") {
+    if (scaling && *scaling == "linear" && arch.linear_rope) {
+        c.rope_factor = file.get_f32(key(keys::rope_scaling_factor));
+        require(c.rope_factor >= 1.0f && c.rope_factor < 1e6f, file,
+                key(keys::rope_scaling_factor) + " is out of range, expected 1 to 1e6");
+    } else if (scaling && *scaling != "none" && !(*scaling == "longrope" && arch.long_rope)) {
         throw Error(ErrorKind::unsupported,
                     file.path() + ": " + key(keys::rope_scaling_type) + " is '" + *scaling +
                         "', expected 'none' or no such key",
@@ -125,6 +136,10 @@ void write_model_config(GgufWriter & writer, const ModelConfig & c) {
     writer.set_f32(key(keys::rope_freq_base), c.rope_base);
     writer.set_u32(key(keys::rope_dimension_count), uint32_t(c.n_rope()));
     writer.set_u32(key(keys::vocab_size), uint32_t(c.n_vocab));
+    if (c.rope_factor != 1.0f) {
+        writer.set_str(key(keys::rope_scaling_type), "linear");
+        writer.set_f32(key(keys::rope_scaling_factor), c.rope_factor);
+    }
     if (arch.write_gguf) {
         arch.write_gguf(writer, c);
     }

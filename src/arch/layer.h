@@ -10,7 +10,7 @@ namespace penelope {
 // Arguments of Layer::build() besides x.
 struct LayerCall {
     const ModelConfig & config;
-    const RopeParams &  rope;
+    RopeParams          rope; // of this layer
     int                 il;
     const RowLayout &   rows;
     SequenceState &     state;

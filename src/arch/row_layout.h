@@ -16,6 +16,8 @@ struct Segment : SeqRange {
     Node mask  = nullptr; // F16 [n_kv, max(count, n_queries)] of 0 and -inf, causal; null: nothing is masked
     // F32 [1], n_valid: a recurrent layer has no mask and must skip the padding. Null: no padding.
     Node valid_count = nullptr;
+    // The mask of layers with a sliding window; the same as `mask` if the window hides nothing.
+    Node window_mask = nullptr;
 };
 
 // Batched attention: one attention node over all streams of the cache instead of one node per sequence. Needs equally
@@ -24,6 +26,7 @@ struct BatchedAttention {
     int  count         = 0;       // rows per sequence; 0: one attention node per segment
     int  n_kv          = 0;       // attention reads rows [0, n_kv) of each stream
     Node mask          = nullptr; // F16 [n_kv, count, 1, streams]; streams outside the batch are masked
+    Node window_mask   = nullptr; // of layers with a sliding window
     Node row_of_stream = nullptr; // I32 [streams], index of the stream's sequence in the batch; arbitrary outside
     Node stream_of_row = nullptr; // I32 [sequences], the inverse
 };

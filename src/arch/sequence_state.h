@@ -36,6 +36,9 @@ class SequenceState {
   public:
     virtual ~SequenceState() = default;
 
+    // Context size in tokens; 0 in training, where sequences end with their last row.
+    virtual int n_ctx() const { return 0; }
+
     // KV cache of layer il. k, v: [head_dim * n_head_kv, n_rows], all rows of the batch.
     virtual void write(Graph & g, int il, Node k, Node v, const RowLayout & rows) = 0;
     virtual Kv   read(Graph & g, int il, const Segment & segment)                 = 0;

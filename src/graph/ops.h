@@ -23,6 +23,7 @@ Node tanh(Graph & g, Node a);
 Node sigmoid(Graph & g, Node a);
 Node silu(Graph & g, Node a);
 Node gelu(Graph & g, Node a);               // exact, x Phi(x); ops_gelu.cpp
+Node gelu_tanh(Graph & g, Node a);          // its approximation with a hyperbolic tangent, as in Gemma; ops_gelu.cpp
 Node swiglu(Graph & g, Node gate, Node up); // silu(gate) * up
 
 Node dropout(Graph & g, Node x, const Dropout & source);
@@ -59,11 +60,14 @@ Node embed(Graph & g, Node table, Node ids);          // table [d, n_vocab], ids
 // --- ops_attention.cpp
 
 struct RopeParams {
-    int   n_dims     = 0; // leading features of a head that are rotated
-    int   mode       = 0; // GGML_ROPE_TYPE_*
-    float freq_base  = 10000.0f;
-    Node  factors    = nullptr; // [n_dims/2] F32 frequency divisors, may be null
-    int   n_ctx_orig = 0;
+    int   n_dims       = 0; // leading features of a head that are rotated; 0: none
+    int   mode         = 0; // GGML_ROPE_TYPE_*
+    float freq_base    = 10000.0f;
+    Node  factors      = nullptr; // [n_dims/2] F32 frequency divisors, may be null
+    int   n_ctx_orig   = 0;
+    Node  long_factors = nullptr; // instead of `factors` in a context longer than n_ctx_orig; may be null
+    float magnitude    = 1.0f;    // factor of sine and cosine
+    float freq_scale   = 1.0f;    // factor of positions
 };
 // Rotary position embedding of each head of x [head_dim * n_head, rows]; positions I32 [rows].
 Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & params);

@@ -7,18 +7,22 @@
 namespace penelope {
 
 Node rope(Graph & g, Node x, Node positions, int head_dim, const RopeParams & params) {
+    if (params.n_dims == 0) {
+        return x;
+    }
     ggml_context * ctx    = g.ctx();
     const int64_t  n_head = x->ne[0] / head_dim;
     Node           heads  = ggml_reshape_3d(ctx, x, head_dim, n_head, x->ne[1]); // [head_dim, n_head, rows]
     Node turned = ggml_rope_ext(ctx, heads, positions, params.factors, params.n_dims, params.mode, params.n_ctx_orig,
-                                params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+                                params.freq_base, params.freq_scale, 0.0f, params.magnitude, 0.0f, 0.0f);
     Node y      = ggml_reshape_2d(ctx, turned, x->ne[0], x->ne[1]);
     if (g.tape() && g.tape()->requires_grad(x)) {
         g.tape()->record(y, [x, positions, head_dim, n_head, params](Graph & graph, Node dy) {
-            Node d_turned = ggml_reshape_3d(graph.ctx(), dy, head_dim, n_head, dy->ne[1]);
-            Node d_heads =
-                ggml_rope_ext_back(graph.ctx(), d_turned, positions, params.factors, params.n_dims, params.mode,
-                                   params.n_ctx_orig, params.freq_base, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+            ggml_context * c        = graph.ctx();
+            Node           d_turned = ggml_reshape_3d(c, dy, head_dim, n_head, dy->ne[1]);
+            Node d_heads = ggml_rope_ext_back(c, d_turned, positions, params.factors, params.n_dims, params.mode,
+                                              params.n_ctx_orig, params.freq_base, params.freq_scale, 0.0f,
+                                              params.magnitude, 0.0f, 0.0f);
             graph.tape()->accumulate(graph, x, ggml_reshape_2d(graph.ctx(), d_heads, x->ne[0], x->ne[1]));
         });
     }

@@ -1,4 +1,4 @@
-// Exact GELU, x Phi(x), and its derivative Phi(x) + x phi(x).
+// Exact GELU, x Phi(x), with its derivative Phi(x) + x phi(x), and the approximation with a hyperbolic tangent.
 #include "graph/ops.h"
 #include "graph/tape.h"
 
@@ -7,6 +7,8 @@ namespace penelope {
 namespace {
 
 constexpr float kInverseRootTwoPi = 0.3989422804f;
+constexpr float kTwoRootTwoOverPi = 1.5957691216f; // 2 sqrt(2 / pi)
+constexpr float kCubic            = 0.044715f;
 constexpr float kAway             = 1e-4f; // offset from zero, where gelu(x) / x is undefined; changes Phi by 4e-5
 
 // ggml has no operation for Phi: with u = |x| + kAway, Phi(u) = gelu(u) / u and Phi(-u) = 1 - Phi(u).
@@ -30,6 +32,13 @@ Node gelu(Graph & g, Node a) {
         });
     }
     return y;
+}
+
+// x (1 + tanh(z / 2)) / 2 = x sigmoid(z) with z = 2 sqrt(2 / pi) (x + 0.044715 x^3). Not ggml_gelu(): on the CPU that
+// reads a table in F16.
+Node gelu_tanh(Graph & g, Node a) {
+    Node z = mul(g, a, scale(g, mul(g, a, a), kTwoRootTwoOverPi * kCubic, kTwoRootTwoOverPi));
+    return mul(g, a, sigmoid(g, z));
 }
 
 } // namespace penelope

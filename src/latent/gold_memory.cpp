@@ -32,7 +32,7 @@ Node gold_memory(Graph & g, const Backbone & model, const PenelopeModules & modu
                  const GoldRows & gold, const RowLayout & memory_rows, SequenceState & kv) {
     const Constant constant(g);
     const int64_t  n = gold.ids->ne[0] / shape.n_memory;
-    Node           z = gather_rows(g, concat_rows(g, { embed(g, model.embedding, gold.ids), modules.memory_anchor }),
+    Node           z = gather_rows(g, concat_rows(g, { embed_tokens(g, model, gold.ids), modules.memory_anchor }),
                                    gold.index); // [d, m * n]
     Node           x = add(g, z, repeat_rows(g, modules.memory_group, n));
     g.expand(x);

@@ -38,19 +38,19 @@ TokenGraph & token_graph(Context & context, const std::vector<SeqRange> & ranges
         auto             built = std::make_unique<TokenGraph>(context, n);
         const bool       all_single =
             std::all_of(ranges.begin(), ranges.end(), [](const SeqRange & s) { return s.count == 1; });
-        Graph & g = built->graph;
-        built->rows =
-            std::make_unique<RowInputs>(g, "rows", ranges, false, all_single ? context.n_batched_streams() : 0);
+        Graph & g    = built->graph;
+        built->rows  = std::make_unique<RowInputs>(g, "rows", model.config, ranges, false,
+                                                  all_single ? context.n_batched_streams() : 0);
         built->ids   = g.input("ids", GGML_TYPE_I32, built->rows->n_rows());
-        Node       x = embed(g, model.embedding, built->ids);
+        Node       x = embed_tokens(g, model, built->ids);
         OutputRows output_rows;
         if (need_logits) {
             if (all_single) {
                 Node out      = run_layers(g, model, 0, model.config.n_layer, x, built->rows->rows(), context.cache());
                 built->logits = logits(g, model, out);
             } else {
-                built->last =
-                    std::make_unique<RowInputs>(g, "last", last_rows(ranges), false, context.n_batched_streams());
+                built->last           = std::make_unique<RowInputs>(g, "last", model.config, last_rows(ranges), false,
+                                                          context.n_batched_streams());
                 built->last_index     = g.input("last.index", GGML_TYPE_I32, int64_t(ranges.size()));
                 output_rows.index     = built->last_index;
                 output_rows.positions = built->last->rows().positions;

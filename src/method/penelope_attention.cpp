@@ -29,7 +29,7 @@ PenelopeSteps::AttentionGraph & PenelopeSteps::attention_graph(const std::vector
         g.set_tape(&built->tape);
         built->memory = g.input("memory", GGML_TYPE_F32, d_, shape.n_memory);
         built->t      = g.input("t", GGML_TYPE_I32, 1);
-        built->rows   = std::make_unique<RowInputs>(g, "rows", memory, false);
+        built->rows   = std::make_unique<RowInputs>(g, "rows", context_.model().config, memory, false);
         TimeStep step{};
         step.memory_offset = ggml_get_rows(g.ctx(), offsets_, built->t); // [d * m, 1]
         g.expand(

@@ -103,9 +103,10 @@ Node PenelopeSteps::build_start(Built & built, const BatchLayout & rows) {
     const int        n     = int(rows.prompts.size());
     Graph &          g     = built.graph;
     built.ids              = g.input("ids", GGML_TYPE_I32, int64_t(rows.ids.size()));
-    built.all              = std::make_unique<RowInputs>(g, "rows", rows.all(), context_.options().bucket == 1);
-    const Boundary start = boundary(g, model, method_.modules(), method_.shape(), embed(g, model.embedding, built.ids),
-                                    nullptr, n, built.all->rows(), context_.cache());
+    built.all =
+        std::make_unique<RowInputs>(g, "rows", context_.model().config, rows.all(), context_.options().bucket == 1);
+    const Boundary start     = boundary(g, model, method_.modules(), method_.shape(), embed_tokens(g, model, built.ids),
+                                        nullptr, n, built.all->rows(), context_.cache());
     built.trajectory.prompt  = start.prompt;
     built.trajectory.memory  = { start.memory };
     built.trajectory.readout = { start.readout };
@@ -135,7 +136,8 @@ void PenelopeSteps::build_final(Built & built, const BatchLayout & rows, Node pr
     const bool          exact     = built.all && context_.options().bucket == 1;
     const int           n_batched = built.all ? 0 : context_.n_batched_streams();
     Graph &             g         = built.graph;
-    built.interfaces              = std::make_unique<RowInputs>(g, "interface", rows.interfaces, exact, n_batched);
+    built.interfaces =
+        std::make_unique<RowInputs>(g, "interface", context_.model().config, rows.interfaces, exact, n_batched);
     OutputRows output;
     if (all_rows) {
         output.first     = prompt ? rows.n_prompt : 0;
@@ -143,7 +145,7 @@ void PenelopeSteps::build_final(Built & built, const BatchLayout & rows, Node pr
         output.positions = built.interfaces->rows().positions;
         output.segments  = built.interfaces->rows().segments;
     } else {
-        built.last       = std::make_unique<RowInputs>(g, "last", rows.last, exact, n_batched);
+        built.last       = std::make_unique<RowInputs>(g, "last", context_.model().config, rows.last, exact, n_batched);
         built.last_index = g.input("last.index", GGML_TYPE_I32, n);
         output.index     = built.last_index;
         output.positions = built.last->rows().positions;
@@ -183,9 +185,9 @@ PenelopeSteps::Built & PenelopeSteps::graph(const BatchLayout & rows, int n_step
             t.readout   = { gather(g, readout_, built->from, shape.n_readout) };
         }
         if (n_steps > 0) {
-            built->memory =
-                std::make_unique<RowInputs>(g, "memory", rows.memory, has_prompts && context_.options().bucket == 1,
-                                            has_prompts ? 0 : context_.n_batched_streams());
+            built->memory = std::make_unique<RowInputs>(g, "memory", context_.model().config, rows.memory,
+                                                        has_prompts && context_.options().bucket == 1,
+                                                        has_prompts ? 0 : context_.n_batched_streams());
         }
         for (int i = 0; i < n_steps; i++) {
             const TimeStep step = has_prompts ? method_.time_steps()[size_t(i)] : gather_time_step(*built, n);

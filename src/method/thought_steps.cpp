@@ -77,17 +77,17 @@ ThoughtSteps::Rows ThoughtSteps::rows_of(const Pass & pass, const Tokens & prefi
 
 // Prompts and start rows; returns the first thought of each sequence if it is needed, else null.
 Node ThoughtSteps::build_start(Built & built, const Rows & rows, bool need_thought) {
-    Graph &   g                = built.graph;
-    const int n                = int(rows.streams.size());
-    built.ids                  = g.input("ids", GGML_TYPE_I32, int64_t(rows.ids.size()));
-    built.first                = std::make_unique<RowInputs>(g, "first", rows.first, rows.exact);
+    Graph &   g = built.graph;
+    const int n = int(rows.streams.size());
+    built.ids   = g.input("ids", GGML_TYPE_I32, int64_t(rows.ids.size()));
+    built.first = std::make_unique<RowInputs>(g, "first", context_.model().config, rows.first, rows.exact);
     const RowLayout start_rows = built.first->subset(g, n, n);
     OutputRows      output;
     output.first     = int(rows.ids.size());
     output.count     = n;
     output.positions = start_rows.positions;
     output.segments  = start_rows.segments;
-    return start_pass(g, context_.model(), method_.modules(), embed(g, context_.model().embedding, built.ids), n,
+    return start_pass(g, context_.model(), method_.modules(), embed_tokens(g, context_.model(), built.ids), n,
                       built.first->rows(), output, context_.cache(), need_thought);
 }
 
@@ -98,21 +98,21 @@ void ThoughtSteps::build_end(Built & built, const Rows & rows) {
     const int        n_prefix  = rows.end.front().count - 1;
     const int        n_batched = rows.exact ? 0 : context_.n_batched_streams();
     Graph &          g         = built.graph;
-    built.end                  = std::make_unique<RowInputs>(g, "end", rows.end, rows.exact, n_batched);
-    Node       end             = slice_rows(g, method_.modules().token_rows, 1, 1);
-    Node       x               = nullptr;
+    built.end      = std::make_unique<RowInputs>(g, "end", context_.model().config, rows.end, rows.exact, n_batched);
+    Node       end = slice_rows(g, method_.modules().token_rows, 1, 1);
+    Node       x   = nullptr;
     OutputRows output;
     if (n_prefix == 0) {
         x = repeat_rows(g, end, n);
     } else {
-        built.prefix_ids        = g.input("prefix", GGML_TYPE_I32, int64_t(n) * n_prefix);
-        built.last              = std::make_unique<RowInputs>(g, "last", rows.last, rows.exact, n_batched);
+        built.prefix_ids = g.input("prefix", GGML_TYPE_I32, int64_t(n) * n_prefix);
+        built.last = std::make_unique<RowInputs>(g, "last", context_.model().config, rows.last, rows.exact, n_batched);
         built.last_index        = g.input("last.index", GGML_TYPE_I32, n);
         output.index            = built.last_index;
         output.positions        = built.last->rows().positions;
         output.segments         = built.last->rows().segments;
         output.batched          = built.last->rows().batched;
-        Node              words = embed(g, model.embedding, built.prefix_ids);
+        Node              words = embed_tokens(g, model, built.prefix_ids);
         std::vector<Node> parts;
         for (int i = 0; i < n; i++) {
             parts.push_back(end);
@@ -146,7 +146,8 @@ ThoughtSteps::Built & ThoughtSteps::graph(const Rows & rows) {
         }
         std::vector<RowLayout> thought_rows;
         for (const std::vector<SeqRange> & ranges : rows.thoughts) {
-            built->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", ranges, rows.exact,
+            built->thoughts.push_back(std::make_unique<RowInputs>(g, "thought", context_.model().config, ranges,
+                                                                  rows.exact,
                                                                   rows.exact ? 0 : context_.n_batched_streams()));
             thought_rows.push_back(built->thoughts.back()->rows());
         }

@@ -16,8 +16,23 @@ Backbone make_backbone(const ModelConfig & config) {
     model.rope.n_dims     = config.n_rope();
     model.rope.mode       = arch.rope_mode;
     model.rope.freq_base  = config.rope_base;
-    model.rope.n_ctx_orig = config.n_ctx_train;
+    model.rope.n_ctx_orig = config.n_ctx_short > 0 ? config.n_ctx_short : config.n_ctx_train;
+    model.rope.magnitude  = config.rope_magnitude;
+    model.rope.freq_scale = 1.0f / config.rope_factor;
     return model;
+}
+
+RopeParams Backbone::rope_at(int il, int n_ctx) const {
+    RopeParams params = ropes.empty() ? rope : ropes[size_t(device_of(il))];
+    if (config.window_of(il) > 0 && config.window_rope_base > 0.0f) {
+        params.freq_base  = config.window_rope_base;
+        params.freq_scale = 1.0f;
+    }
+    if (params.long_factors && n_ctx > params.n_ctx_orig) {
+        params.factors = params.long_factors;
+    }
+    params.n_dims = config.has_rope(il) ? params.n_dims : 0;
+    return params;
 }
 
 std::vector<TensorSpec> tensors_of(Backbone & model) {
@@ -28,6 +43,14 @@ std::vector<TensorSpec> tensors_of(Backbone & model) {
         TensorSpec & factors = table.vector(model.rope.factors, "rope_freqs.weight", "", { c.n_rope() / 2 });
         factors.role         = TensorRole::constant;
         factors.is_optional  = true;
+    }
+    if (arch.long_rope) {
+        for (auto [node, name] : { std::pair(&model.rope.long_factors, "rope_factors_long.weight"),
+                                   std::pair(&model.rope.factors, "rope_factors_short.weight") }) {
+            TensorSpec & factors = table.vector(*node, name, "", { c.n_rope() / 2 });
+            factors.role         = TensorRole::constant;
+            factors.is_optional  = true;
+        }
     }
     table.table(model.embedding, "token_embd", "model.embed_tokens", c.n_embd, c.n_vocab);
     for (int il = 0; il < c.n_layer; il++) {
@@ -74,7 +97,8 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
     const auto build = [&g, &model, &state](int il, Node in, const RowLayout & at, const OutputRows * selected) {
         set_dropout_rows(g, at.segments);
         g.set_device(model.device_of(il));
-        Node out = model.layers[size_t(il)]->build(g, { model.config, model.rope_at(il), il, at, state, selected }, in);
+        const LayerCall call{ model.config, model.rope_at(il, state.n_ctx()), il, at, state, selected };
+        Node            out = model.layers[size_t(il)]->build(g, call, in);
         g.set_dropout_rows(nullptr);
         return out;
     };
@@ -94,12 +118,22 @@ Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, 
     return x;
 }
 
+Node embed_tokens(Graph & g, const Backbone & model, Node ids) {
+    Node rows = embed(g, model.embedding, ids);
+    return model.config.embedding_scale == 1.0f ? rows : scale(g, rows, model.config.embedding_scale);
+}
+
 Node final_norm(Graph & g, const Backbone & model, Node x) {
     return rms_norm(g, x, model.output_norm, model.config.rms_eps);
 }
 
+Node head_input(Graph & g, const Backbone & model, Node x) {
+    Node normed = final_norm(g, model, x);
+    return model.config.logit_scale == 1.0f ? normed : scale(g, normed, 1.0f / model.config.logit_scale);
+}
+
 Node logits(Graph & g, const Backbone & model, Node x) {
-    return linear(g, model.head, final_norm(g, model, x));
+    return linear(g, model.head, head_input(g, model, x));
 }
 
 } // namespace penelope

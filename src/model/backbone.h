@@ -26,8 +26,9 @@ struct Backbone {
     int                     latent_device_id = 0;
     std::vector<RopeParams> ropes;
 
-    int                device_of(int il) const { return layer_devices.empty() ? 0 : layer_devices[size_t(il)]; }
-    const RopeParams & rope_at(int il) const { return ropes.empty() ? rope : ropes[size_t(device_of(il))]; }
+    int device_of(int il) const { return layer_devices.empty() ? 0 : layer_devices[size_t(il)]; }
+    // The rotation of a layer, in a context of n_ctx tokens.
+    RopeParams rope_at(int il, int n_ctx) const;
 };
 
 // A backbone with these hyperparameters and no weights.
@@ -48,7 +49,13 @@ size_t  kv_bytes_per_row(const Backbone & model, ggml_type type);
 Node run_layers(Graph & g, const Backbone & model, int first, int last, Node x, const RowLayout & rows,
                 SequenceState & kv, const OutputRows * output_rows = nullptr);
 
+// ids I32 [n] -> rows of the residual stream [n_embd, n]. Latent rows live in the same space: what enters as a row, not
+// as a token, is not scaled.
+Node embed_tokens(Graph & g, const Backbone & model, Node ids);
+
 Node final_norm(Graph & g, const Backbone & model, Node x);
+// What the head multiplies: the final norm, scaled as the logits are.
+Node head_input(Graph & g, const Backbone & model, Node x);
 // Final norm and head: [n_embd, n] -> [n_vocab, n].
 Node logits(Graph & g, const Backbone & model, Node x);
 

@@ -148,9 +148,11 @@ Backbone load_backbone(std::shared_ptr<const GgufReader> file, const HostLora & 
     model.layer_devices = stores.split().layers;
     for (int i = 0; stores.split().is_split() && i < stores.n_devices(); i++) {
         model.ropes.push_back(model.rope);
-        if (model.rope.factors) {
-            const GgufTensor & factors = *file->find_tensor(ggml_get_name(model.rope.factors));
-            model.ropes.back().factors = stores.on_device(i).add(file, factors, WeightUse::vector);
+        for (Node * factors : { &model.ropes.back().factors, &model.ropes.back().long_factors }) {
+            if (*factors) {
+                const GgufTensor & tensor = *file->find_tensor(ggml_get_name(*factors));
+                *factors                  = stores.on_device(i).add(file, tensor, WeightUse::vector);
+            }
         }
     }
     return model;

@@ -41,15 +41,21 @@ bool can_batch(const std::vector<SeqRange> & ranges, int n_streams) {
 
 } // namespace
 
-RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<SeqRange> & ranges, bool exact,
-                     int n_streams)
-    : graph_(g), name_(name) {
+RowInputs::RowInputs(Graph & g, const std::string & name, const ModelConfig & config,
+                     const std::vector<SeqRange> & ranges, bool exact, int n_streams)
+    : graph_(g), name_(name), window_(config.window) {
     if (n_streams > 0 && can_batch(ranges, n_streams)) {
-        const int count = ranges[0].count, n_kv = ranges[0].n_kv;
-        mask_                       = g.input(name + ".mask", GGML_TYPE_F16, n_kv, count, n_streams);
-        rows_.batched.count         = count;
-        rows_.batched.n_kv          = n_kv;
-        rows_.batched.mask          = ggml_reshape_4d(g.ctx(), mask_, n_kv, count, 1, n_streams);
+        const int  count = ranges[0].count, n_kv = ranges[0].n_kv;
+        const auto in_streams = [&](Node mask) { return ggml_reshape_4d(g.ctx(), mask, n_kv, count, 1, n_streams); };
+        mask_                 = g.input(name + ".mask", GGML_TYPE_F16, n_kv, count, n_streams);
+        rows_.batched.count   = count;
+        rows_.batched.n_kv    = n_kv;
+        rows_.batched.mask    = in_streams(mask_);
+        rows_.batched.window_mask = rows_.batched.mask;
+        if (hides(ranges[0])) {
+            window_mask_              = g.input(name + ".window_mask", GGML_TYPE_F16, n_kv, count, n_streams);
+            rows_.batched.window_mask = in_streams(window_mask_);
+        }
         rows_.batched.row_of_stream = g.input(name + ".row_of_stream", GGML_TYPE_I32, n_streams);
         rows_.batched.stream_of_row = g.input(name + ".stream_of_row", GGML_TYPE_I32, int64_t(ranges.size()));
     }
@@ -57,9 +63,13 @@ RowInputs::RowInputs(Graph & g, const std::string & name, const std::vector<SeqR
         const std::string number        = std::to_string(rows_.segments.size());
         const bool        hides_nothing = mask_ || (exact && s.count == 1 && s.n_kv == s.row + 1);
         const int         n_queries     = std::max(s.count, s.n_queries);
-        Node mask = hides_nothing ? nullptr : g.input(name + ".mask." + number, GGML_TYPE_F16, s.n_kv, n_queries);
+        const auto        input         = [&](const char * kind) {
+            return g.input(name + kind + number, GGML_TYPE_F16, s.n_kv, n_queries);
+        };
+        Node mask        = hides_nothing ? nullptr : input(".mask.");
+        Node window_mask = !mask_ && hides(s) ? input(".window_mask.") : mask;
         Node valid_count = s.n_valid < s.count ? g.input(name + ".n_valid." + number, GGML_TYPE_F32, 1) : nullptr;
-        rows_.segments.push_back({ s, n_rows_, mask, valid_count });
+        rows_.segments.push_back({ s, n_rows_, mask, valid_count, window_mask });
         n_rows_ += s.count;
     }
     rows_.positions  = g.input(name + ".positions", GGML_TYPE_I32, n_rows_);
@@ -84,29 +94,58 @@ RowLayout RowInputs::subset(Graph & g, int first, int count) {
     return subset;
 }
 
+namespace {
+
+const ggml_fp16_t kSeen = ggml_fp32_to_fp16(0.0f), kHidden = ggml_fp32_to_fp16(-INFINITY);
+
+// What the row at `position` sees of rows [0, n_kv): itself and what is before it, from `first` on, within the window
+// (0: none). Never nothing: a fully masked row would give NaN.
+void show(ggml_fp16_t * row, int n_kv, int position, int first, int window) {
+    const int end   = std::min(n_kv, position + 1);
+    const int begin = window > 0 ? std::max(first, position + 1 - window) : first;
+    std::fill(row + std::min(begin, end - 1), row + end, kSeen);
+}
+
+} // namespace
+
+void RowInputs::fill_batched_mask(Node mask, const std::vector<SeqRange> & ranges, int window) const {
+    std::vector<ggml_fp16_t> values(size_t(ggml_nelements(mask)), kHidden);
+    for (const SeqRange & s : ranges) {
+        for (int r = 0; r < s.count; r++) {
+            show(values.data() + (ptrdiff_t(s.stream) * s.count + r) * s.n_kv, s.n_kv, s.row + r, 0, window);
+        }
+    }
+    graph_.set(mask, values);
+}
+
+void RowInputs::fill_mask(Node mask, const SeqRange & s, int window) const {
+    std::vector<ggml_fp16_t> values(size_t(ggml_nelements(mask)), kHidden);
+    for (int r = 0; r < s.count; r++) {
+        // A padding row attends to the padding before it.
+        const int first = s.row + r < s.n_left_pad ? 0 : s.n_left_pad;
+        show(values.data() + ptrdiff_t(r) * s.n_kv, s.n_kv, s.row + r, first, window);
+    }
+    graph_.set(mask, values);
+}
+
 void RowInputs::fill_batched(const std::vector<SeqRange> & ranges) const {
-    const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
     const BatchedAttention & batched = rows_.batched;
-    std::vector<ggml_fp16_t> mask(size_t(ggml_nelements(mask_)), hidden);
     std::vector<int32_t>     row_of_stream(size_t(batched.row_of_stream->ne[0]), 0), stream_of_row;
     for (const SeqRange & s : ranges) {
         row_of_stream[size_t(s.stream)] = int32_t(stream_of_row.size());
         stream_of_row.push_back(s.stream);
-        for (int r = 0; r < s.count; r++) {
-            std::fill_n(mask.begin() + (ptrdiff_t(s.stream) * s.count + r) * s.n_kv, std::min(s.n_kv, s.row + r + 1),
-                        seen);
-        }
     }
-    graph_.set(mask_, mask);
+    fill_batched_mask(mask_, ranges, 0);
+    if (window_mask_) {
+        fill_batched_mask(window_mask_, ranges, window_);
+    }
     graph_.set(batched.row_of_stream, row_of_stream);
     graph_.set(batched.stream_of_row, stream_of_row);
 }
 
 void RowInputs::fill(const std::vector<SeqRange> & ranges, const SequenceCache * cache) const {
-    const ggml_fp16_t        seen = ggml_fp32_to_fp16(0.0f), hidden = ggml_fp32_to_fp16(-INFINITY);
-    std::vector<int32_t>     positions;
-    std::vector<int64_t>     cache_rows;
-    std::vector<ggml_fp16_t> mask;
+    std::vector<int32_t> positions;
+    std::vector<int64_t> cache_rows;
     for (size_t i = 0; i < ranges.size(); i++) {
         const SeqRange & s = ranges[i];
         for (int r = 0; r < s.count; r++) {
@@ -115,17 +154,15 @@ void RowInputs::fill(const std::vector<SeqRange> & ranges, const SequenceCache *
                                  : r < s.n_valid ? cache->cache_row(s.stream, s.row + r)
                                                  : cache->padding_row(s.stream));
         }
-        if (Node node = rows_.segments[i].valid_count) {
-            graph_.set(node, std::vector<float>{ float(s.n_valid) });
+        const Segment & segment = rows_.segments[i];
+        if (segment.valid_count) {
+            graph_.set(segment.valid_count, std::vector<float>{ float(s.n_valid) });
         }
-        if (Node node = rows_.segments[i].mask) {
-            mask.assign(size_t(ggml_nelements(node)), hidden);
-            for (int r = 0; r < s.count; r++) {
-                // A padding row attends to the padding before it: a fully masked row would give NaN.
-                const int from = s.row + r < s.n_left_pad ? 0 : s.n_left_pad;
-                std::fill_n(mask.begin() + ptrdiff_t(r) * s.n_kv + from, std::min(s.n_kv, s.row + r + 1) - from, seen);
-            }
-            graph_.set(node, mask);
+        if (segment.mask) {
+            fill_mask(segment.mask, s, 0);
+        }
+        if (segment.window_mask && segment.window_mask != segment.mask) {
+            fill_mask(segment.window_mask, s, window_);
         }
     }
     if (mask_) {

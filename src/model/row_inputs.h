@@ -17,10 +17,12 @@ std::vector<int> streams_of(const std::vector<SeqRange> & ranges);
 
 class RowInputs {
   public:
-    // g must outlive this object. exact: fill() will get these same ranges, so a mask that hides nothing can be
-    // omitted. n_streams: streams of the cache if the device supports batched attention, else 0. It is used when at
-    // least half of the streams are in the batch with equally many rows.
-    RowInputs(Graph & g, const std::string & name, const std::vector<SeqRange> & ranges, bool exact, int n_streams = 0);
+    // g must outlive this object. config: of the model, which may have layers with a sliding window. exact: fill() will
+    // get these same ranges, so a mask that hides nothing can be omitted. n_streams: streams of the cache if the device
+    // supports batched attention, else 0. It is used when at least half of the streams are in the batch with equally
+    // many rows.
+    RowInputs(Graph & g, const std::string & name, const ModelConfig & config, const std::vector<SeqRange> & ranges,
+              bool exact, int n_streams = 0);
 
     const RowLayout & rows() const { return rows_; }
     int               n_rows() const { return n_rows_; }
@@ -33,6 +35,10 @@ class RowInputs {
 
   private:
     void fill_batched(const std::vector<SeqRange> & ranges) const;
+    void fill_mask(Node mask, const SeqRange & range, int window) const;
+    void fill_batched_mask(Node mask, const std::vector<SeqRange> & ranges, int window) const;
+    // Whether the window hides positions that the causal mask does not.
+    bool hides(const SeqRange & range) const { return window_ > 0 && range.n_kv > window_; }
 
     struct Subset {
         int       first; // row
@@ -42,7 +48,8 @@ class RowInputs {
     std::string         name_;
     RowLayout           rows_;
     int                 n_rows_ = 0;
-    Node                mask_   = nullptr; // of batched attention
+    Node                mask_ = nullptr, window_mask_ = nullptr; // of batched attention
+    int                 window_ = 0;                             // of the layers that have one
     std::vector<Subset> subsets_;
 };
 

@@ -30,6 +30,7 @@ class SequenceCache : public SequenceState {
     // when it does not fit and Error(usage) for a quantized type whose block size does not divide head_dim.
     SequenceCache(const Backbone & model, int n_streams, int n_rows, ggml_type type, const Backend & backend);
 
+    int               n_ctx() const override { return n_rows_; }
     void              write(Graph & g, int il, Node k, Node v, const RowLayout & rows) override;
     Kv                read(Graph & g, int il, const Segment & segment) override;
     Kv                read_all(Graph & g, int il, int n_kv) override;

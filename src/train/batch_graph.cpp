@@ -95,7 +95,7 @@ std::string BatchGraph::key(const Minibatch & batch) {
 BatchGraph::BatchGraph(const Objective & objective, const Backbone & model, const Minibatch & like,
                        const Backend & backend, const Optimizer * trained, const AllGatherFloats & gather)
     : objective_(objective), backend_(backend), graph_(trained ? &tape_ : nullptr, &backend),
-      inputs_(gather, like.is_padded) {
+      inputs_(model.config, gather, like.is_padded) {
     tape_.set_host_kernels(backend.device().is_cpu);
     if (trained) {
         trained->watch(tape_);
@@ -103,9 +103,9 @@ BatchGraph::BatchGraph(const Objective & objective, const Backbone & model, cons
     ids_                        = graph_.input("ids", GGML_TYPE_I32, int64_t(objective.input_tokens(like).size()));
     targets_                    = graph_.input("targets", GGML_TYPE_I32, like.n_labels());
     weights_                    = graph_.input("weights", GGML_TYPE_F32, like.n_labels());
-    Node                 tokens = embed(graph_, model.embedding, ids_); // [n_embd, n_rows]
+    Node                 tokens = embed_tokens(graph_, model, ids_); // [n_embd, n_rows]
     const BuiltObjective built  = objective.build(graph_, model, like, tokens, inputs_);
-    loss_ = cross_entropy(graph_, model.head, final_norm(graph_, model, built.rows), targets_, weights_);
+    loss_ = cross_entropy(graph_, model.head, head_input(graph_, model, built.rows), targets_, weights_);
     graph_.output(loss_.rows);
     Node total = loss_.loss;
     if (built.distance) {

@@ -8,7 +8,7 @@ RowInputs & BatchInputs::rows(Graph & g, const std::string & name, std::vector<S
     for (SeqRange & s : ranges) {
         s.n_kv = int(GGML_PAD(s.n_kv, kProductUnit)); // hidden zeros at the end, so that sums over keys are fast
     }
-    rows_.push_back({ std::make_unique<RowInputs>(g, name, ranges, !is_padded_), std::move(ranges) });
+    rows_.push_back({ std::make_unique<RowInputs>(g, name, config_, ranges, !is_padded_), std::move(ranges) });
     return *rows_.back().inputs;
 }
 

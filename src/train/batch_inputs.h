@@ -17,10 +17,10 @@ using AllGatherFloats = std::function<std::vector<std::vector<float>>(const std:
 
 class BatchInputs {
   public:
-    // gather: null when the minibatch is not sharded. is_padded: later minibatches may have left padding where this one
-    // has none.
-    explicit BatchInputs(AllGatherFloats gather = nullptr, bool is_padded = false)
-        : gather_(std::move(gather)), is_padded_(is_padded) {}
+    // config: of the model; must outlive this object. gather: null when the minibatch is not sharded. is_padded: later
+    // minibatches may have left padding where this one has none.
+    BatchInputs(const ModelConfig & config, AllGatherFloats gather, bool is_padded)
+        : config_(config), gather_(std::move(gather)), is_padded_(is_padded) {}
     const AllGatherFloats & gather() const { return gather_; }
 
     // Inputs for rows at these positions; their K and V are nodes of this graph instead of a cache.
@@ -45,6 +45,7 @@ class BatchInputs {
     };
     template <typename T> using OfBatch = std::function<std::vector<T>(const Minibatch &)>;
 
+    const ModelConfig &                            config_;
     AllGatherFloats                                gather_;
     bool                                           is_padded_;
     SequenceNodes                                  kv_;

@@ -38,7 +38,7 @@ void add_pairs(const TrainedModel & model, const Minibatch & batch, const Backen
     const Backbone &      backbone = model.backbone();
     const size_t          d        = size_t(backbone.config.n_embd);
     Graph                 graph(nullptr, &backend);
-    BatchInputs           inputs(nullptr, batch.is_padded);
+    BatchInputs           inputs(backbone.config, nullptr, batch.is_padded);
     const CotObjective    objective;
     std::vector<SeqRange> sequences;
     for (int b = 0; b < batch.n_examples(); b++) {
@@ -47,7 +47,7 @@ void add_pairs(const TrainedModel & model, const Minibatch & batch, const Backen
     }
     const std::vector<int32_t> ids      = objective.input_tokens(batch);
     Node                       id_input = graph.input("ids", GGML_TYPE_I32, int64_t(ids.size()));
-    Node                       tokens   = embed(graph, backbone.embedding, id_input);
+    Node                       tokens   = embed_tokens(graph, backbone, id_input);
     const RowLayout &          rows     = inputs.rows(graph, "rows", sequences).rows();
     const SidecarConfig &      c        = model.sidecar();
     Node                       read = run_layers(graph, backbone, 0, int(c.interval_start), tokens, rows, inputs.kv());

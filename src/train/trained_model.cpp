@@ -154,9 +154,12 @@ void TrainedModel::make_groups() {
 }
 
 void TrainedModel::set_initial_values() {
-    const std::vector<int32_t>         anchor_tokens = tokenizer_.encode(kAnchorText);
-    const std::vector<float>           anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"),
-                                                anchor_tokens.empty() ? 0 : anchor_tokens.front(), 1);
+    const std::vector<int32_t> anchor_tokens = tokenizer_.encode(kAnchorText);
+    std::vector<float>         anchor        = read_rows(*base_, *base_->find_tensor("token_embd.weight"),
+                                          anchor_tokens.empty() ? 0 : anchor_tokens.front(), 1);
+    for (float & value : anchor) {
+        value *= backbone_.config.embedding_scale; // latent rows enter behind the scaling
+    }
     std::map<std::string, TensorShape> modules;
     for (const TensorShape & tensor : module_tensor_shapes(sidecar_, backbone_.config.n_embd)) {
         modules[tensor.name] = tensor;

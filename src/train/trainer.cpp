@@ -71,8 +71,10 @@ Trainer::Trainer(const TrainSettings & settings, const Backend & backend, Collec
 void Trainer::check_lengths() {
     // The teacher writes all steps.
     const int n_skip_steps = model_->training().has_teacher ? 0 : curriculum_.stages().front().n_skip_steps;
-    const int context      = model_->backbone().config.n_ctx_train;
-    const int most         = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
+    // Training rotates with the factors of short contexts.
+    const ModelConfig & config  = model_->backbone().config;
+    const int           context = config.n_ctx_short > 0 ? config.n_ctx_short : config.n_ctx_train;
+    const int           most    = (settings_.max_length > 0 ? std::min(settings_.max_length, context) : context) -
                      model_->objective().n_extra_rows(settings_.latent_steps);
     const size_t n_rows = size_t(std::max(most, 0));
     for (TrainingData * data : { train_.get(), valid_.get() }) {

@@ -190,8 +190,8 @@ Weights Model::boundary_attention(const std::map<std::string, Tensor> & states, 
     Node          ids       = g.input("ids", GGML_TYPE_I32, int64_t(prompt.size()));
     Node          interface = g.input("interface", GGML_TYPE_F32, d, n_inter);
     const auto    at        = std::vector<SeqRange>{ { 0, 0, n } };
-    RowInputs     rows(g, "rows", at, true);
-    Node          x = concat_rows(g, { embed(g, engine->backbone().embedding, ids), interface });
+    RowInputs     rows(g, "rows", engine->config(), at, true);
+    Node          x = concat_rows(g, { embed_tokens(g, engine->backbone(), ids), interface });
     Node result     = run_layers(g, engine->backbone(), 0, int(engine->sidecar()->interval_start), x, rows.rows(), kv);
     std::vector<float> expected;
     for (const char * name : { "H_x", "M_0", "R_0" }) {
@@ -221,7 +221,8 @@ Weights Model::step_attention(const std::map<std::string, Tensor> & states, int 
     Node          m         = g.input("memory", GGML_TYPE_F32, memory.d, memory.n_rows);
     const auto    prompt_at = std::vector<SeqRange>{ { 0, 0, hx.n_rows } };
     const auto    memory_at = std::vector<SeqRange>{ { 0, hx.n_rows, memory.n_rows } };
-    RowInputs     prompt_rows(g, "prompt", prompt_at, true), memory_rows(g, "rows", memory_at, true);
+    RowInputs     prompt_rows(g, "prompt", engine->config(), prompt_at, true),
+        memory_rows(g, "rows", engine->config(), memory_at, true);
     g.expand(run_layers(g, engine->backbone(), first, last, x, prompt_rows.rows(), kv));
     Node features = run_layers(g, engine->backbone(), first, last, m, memory_rows.rows(), kv);
     return weights_of(g, memory.n_rows, layer - first, features, states.at("H_" + std::to_string(t)).data, [&] {

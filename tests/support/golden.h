@@ -23,10 +23,10 @@ namespace penelope::test {
 
 // Cases with Penelope's modules, whatever their architecture.
 inline const std::vector<std::string> kTrajectoryCases{
-    "last",   "middle", "full", "overwrite", // llama
-    "qwen2",                                 // biases
-    "qwen3",                                 // heads of their own size, normed
-    "qwen35",                                // delta nets and gated attention
+    "last",    "middle", "full", "overwrite", // llama
+    "qwen2",                                  // biases
+    "qwen3",                                  // heads of their own size, normed
+    "qwen35",                                 // delta nets and gated attention
 };
 
 // The reference's training: four updates of AdamW on all examples.

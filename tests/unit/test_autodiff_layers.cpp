@@ -136,7 +136,7 @@ TEST_CASE("frozen weights of other types give the gradient of the weight they ho
     }
 }
 
-TEST_CASE("rotary positions in both layouts, partial and with divisors") {
+TEST_CASE("rotary positions in both layouts, partial, scaled and with divisors") {
     for (int mode : { GGML_ROPE_TYPE_NORMAL, GGML_ROPE_TYPE_NEOX }) {
         for (bool divided : { false, true }) {
             check({ leaf({ 3 * 8, 5 }, 1) }, [mode, divided](Graph & g, const std::vector<Node> & x, Fills & fills) {
@@ -146,7 +146,9 @@ TEST_CASE("rotary positions in both layouts, partial and with divisors") {
                 params.n_dims = 6;
                 params.mode   = mode;
                 if (divided) {
-                    params.factors = g.input("factors", GGML_TYPE_F32, 3);
+                    params.magnitude  = 1.3f;
+                    params.freq_scale = 0.25f;
+                    params.factors    = g.input("factors", GGML_TYPE_F32, 3);
                     fill(fills, params.factors, std::vector<float>{ 1.0f, 2.5f, 8.0f });
                 }
                 return penelope::rope(g, x[0], positions, 8, params);

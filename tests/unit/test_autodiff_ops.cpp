@@ -35,17 +35,17 @@ TEST_CASE("a single value for everything") {
 }
 
 TEST_CASE("one tensor") {
-    for (auto op : { penelope::tanh, penelope::sigmoid, penelope::silu }) {
+    for (auto op : { penelope::tanh, penelope::sigmoid, penelope::silu, penelope::gelu_tanh }) {
         check({ leaf({ 13, 3 }, 3) }, unary(op));
     }
     check({ leaf({ 13, 3 }, 3) },
           [](Graph & g, const std::vector<Node> & x, Fills &) { return penelope::scale(g, x[0], -1.7f, 0.3f); });
 }
 
-TEST_CASE("saturated tanh, sigmoid and silu have finite gradients") {
+TEST_CASE("saturated tanh, sigmoid, silu and gelu have finite gradients") {
     Leaf x   = leaf({ 4, 1 }, 1);
     x.values = { -95.0f, 95.0f, -20.0f, 0.0f };
-    for (auto op : { penelope::tanh, penelope::sigmoid, penelope::silu }) {
+    for (auto op : { penelope::tanh, penelope::sigmoid, penelope::silu, penelope::gelu_tanh }) {
         const Result result = gradients({ x }, unary(op));
         for (float value : result.gradients[0]) {
             CHECK(std::isfinite(value));

@@ -1,8 +1,11 @@
 // Llama: a dense decoder. RoPE rotates adjacent features in GGUF and features half a head apart at Hugging Face, so the
 // rows of q and k are permuted.
-#include "arch/architecture.h"
+#include "arch/llama/llama.h"
+
 #include "arch/blocks.h"
 #include "base/error.h"
+
+#include <algorithm>
 
 namespace penelope {
 
@@ -44,7 +47,13 @@ class LlamaLayer : public Layer {
     DenseWeights w_;
 };
 
-void read_hf(const Json & json, const std::string & path, ModelConfig &) {
+} // namespace
+
+std::unique_ptr<Layer> make_llama_layer(const ModelConfig &, int) {
+    return std::make_unique<LlamaLayer>();
+}
+
+void refuse_hf_biases(const Json & json, const std::string & path) {
     for (const char * flag : { "attention_bias", "mlp_bias" }) {
         if (json_find<bool>(json, flag, path).value_or(false)) {
             throw Error(ErrorKind::unsupported, path + ": " + flag + " is not supported");
@@ -52,9 +61,24 @@ void read_hf(const Json & json, const std::string & path, ModelConfig &) {
     }
 }
 
-void write_hf(const ModelConfig &, OrderedJson & json) {
+void write_hf_no_biases(OrderedJson & json) {
     json["attention_bias"] = false;
     json["mlp_bias"]       = false;
+}
+
+namespace {
+
+// Mistral's first version has a sliding window, for which files of this architecture have no key. In a context no
+// longer than the window there is nothing to hide.
+void read_hf(const Json & json, const std::string & path, ModelConfig & c) {
+    refuse_hf_biases(json, path);
+    if (const auto window = json_find<int64_t>(json, "sliding_window", path); window && *window > 0) {
+        c.n_ctx_train = int(std::min<int64_t>(c.n_ctx_train, *window));
+    }
+}
+
+void write_hf(const ModelConfig &, OrderedJson & json) {
+    write_hf_no_biases(json);
 }
 
 KnownShape shape(const char * name, int n_layer, int n_embd, int n_ff, int n_head, int n_head_kv, int n_vocab,
@@ -80,9 +104,9 @@ const Architecture & llama_architecture() {
     static const Architecture architecture = [] {
         Architecture a;
         a.name        = "llama";
-        a.hf_types    = { "llama" };
+        a.hf_types    = { "llama", "mistral" };
         a.hf_class    = "LlamaForCausalLM";
-        a.make_layer  = [](const ModelConfig &, int) { return std::unique_ptr<Layer>(new LlamaLayer); };
+        a.make_layer  = make_llama_layer;
         a.rope_mode   = GGML_ROPE_TYPE_NORMAL;
         a.scaled_rope = true;
         a.read_hf     = read_hf;
