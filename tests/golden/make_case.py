@@ -28,6 +28,9 @@ SEVEN = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_p
 
 # name: (tokenizer, class of the configuration, what it says, interval, modules with LoRA)
 CASES = {
+    # Layer 3 has no rotation.
+    "smollm3": ("last", "SmolLM3Config", dict(DENSE, num_hidden_layers=6, rope_parameters=dict(rope_type="default", rope_theta=50000.0),
+                                              rms_norm_eps=1e-6, tie_word_embeddings=True), (2, 5), SEVEN),
 }
 
 

@@ -27,6 +27,7 @@ inline const std::vector<std::string> kTrajectoryCases{
     "qwen2",                                  // biases
     "qwen3",                                  // heads of their own size, normed
     "qwen35",                                 // delta nets and gated attention
+    "smollm3",                                // a layer without rotation
 };
 
 // The reference's training: four updates of AdamW on all examples.
