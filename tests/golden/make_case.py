@@ -31,6 +31,9 @@ CASES = {
     # Layer 3 has no rotation.
     "smollm3": ("last", "SmolLM3Config", dict(DENSE, num_hidden_layers=6, rope_parameters=dict(rope_type="default", rope_theta=50000.0),
                                               rms_norm_eps=1e-6, tie_word_embeddings=True), (2, 5), SEVEN),
+    "granite": ("last", "GraniteConfig", dict(DENSE, num_hidden_layers=4, rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+                                              rms_norm_eps=1e-5, embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.125,
+                                              logits_scaling=3.0, tie_word_embeddings=True), (1, 3), SEVEN),
 }
 
 

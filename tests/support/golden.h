@@ -28,6 +28,7 @@ inline const std::vector<std::string> kTrajectoryCases{
     "qwen3",                                  // heads of their own size, normed
     "qwen35",                                 // delta nets and gated attention
     "smollm3",                                // a layer without rotation
+    "granite",                                // factors of embeddings, residuals, scores and logits
 };
 
 // The reference's training: four updates of AdamW on all examples.
