@@ -34,6 +34,12 @@ CASES = {
     "granite": ("last", "GraniteConfig", dict(DENSE, num_hidden_layers=4, rope_parameters=dict(rope_type="default", rope_theta=10000.0),
                                               rms_norm_eps=1e-5, embedding_multiplier=6.0, residual_multiplier=0.4, attention_multiplier=0.125,
                                               logits_scaling=3.0, tie_word_embeddings=True), (1, 3), SEVEN),
+    # Layer 5 sees everything, the others 12 positions: less than a prompt, more than the memory. Made with --seed 2.
+    "gemma3": ("last", "Gemma3TextConfig", dict(DENSE, num_hidden_layers=7, num_key_value_heads=1, head_dim=32, query_pre_attn_scalar=32,
+                                                 sliding_window=12, rms_norm_eps=1e-6, tie_word_embeddings=True,
+                                                 rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000000.0),
+                                                                      sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
+               (4, 7), SEVEN),
 }
 
 

@@ -29,6 +29,7 @@ inline const std::vector<std::string> kTrajectoryCases{
     "qwen35",                                 // delta nets and gated attention
     "smollm3",                                // a layer without rotation
     "granite",                                // factors of embeddings, residuals, scores and logits
+    "gemma3",                                 // sliding windows, norms around blocks
 };
 
 // The reference's training: four updates of AdamW on all examples.
