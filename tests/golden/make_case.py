@@ -40,6 +40,12 @@ CASES = {
                                                  rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000000.0),
                                                                       sliding_attention=dict(rope_type="default", rope_theta=10000.0))),
                (4, 7), SEVEN),
+    "phi3": ("last", "Phi3Config", dict(DENSE, num_hidden_layers=4, rms_norm_eps=1e-5, sliding_window=12, tie_word_embeddings=False,
+                                       original_max_position_embeddings=256,
+                                       rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75,
+                                                            original_max_position_embeddings=256,
+                                                            short_factor=[1.0, 1.1, 1.25, 1.5, 1.75, 2.0], long_factor=[1.0, 1.5, 3.0, 6.0, 9.0, 12.0])),
+             (2, 4), ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"]),
 }
 
 

@@ -30,6 +30,7 @@ inline const std::vector<std::string> kTrajectoryCases{
     "smollm3",                                // a layer without rotation
     "granite",                                // factors of embeddings, residuals, scores and logits
     "gemma3",                                 // sliding windows, norms around blocks
+    "phi3",                                   // fused projections, partial rotation with factors
 };
 
 // The reference's training: four updates of AdamW on all examples.
