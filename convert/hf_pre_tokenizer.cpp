@@ -90,8 +90,10 @@ std::string split_of(const Json & pre_tokenizer, const std::string & path) {
         return kDigits;
     }
     const std::string pattern = text_in(part_of(first, "pattern"), "Regex");
+    // The patterns match all of a text: the pieces are the same whether matches are split off or all else is removed.
+    const char * behavior = flag_in(first, "invert", false) ? "Removed" : "Isolated";
     if (!byte_level || parts.size() != 2 || splits_itself || text_in(first, "type") != "Split" || pattern.empty() ||
-        text_in(first, "behavior") != "Isolated" || flag_in(first, "invert", false)) {
+        text_in(first, "behavior") != behavior) {
         unknown_pre_tokenizer(path);
     }
     return pattern;

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support import GOLDEN, TinyModel, run
 
-CASES = ("qwen2", "qwen3", "qwen35")
+CASES = ("qwen2", "qwen3", "qwen35", "smollm3", "granite", "gemma3", "phi3")
 QUESTION = "[MAX 1 2]"
 
 
@@ -109,7 +109,10 @@ class ArchitecturesTest(unittest.TestCase):
         """As llama-quantize decides: vectors, norms and the convolution; 2-D weights follow the type."""
         whole = {"qwen2": {"attn_norm", "attn_q", "attn_k", "attn_v", "ffn_norm", "output_norm"},
                  "qwen3": {"attn_norm", "attn_q_norm", "attn_k_norm", "ffn_norm", "output_norm"},
-                 "qwen35": {"attn_norm", "attn_q_norm", "attn_k_norm", "post_attention_norm", "output_norm", "ssm_a", "ssm_dt", "ssm_norm", "ssm_conv1d"}}
+                 "qwen35": {"attn_norm", "attn_q_norm", "attn_k_norm", "post_attention_norm", "output_norm", "ssm_a", "ssm_dt", "ssm_norm", "ssm_conv1d"},
+                 "smollm3": {"attn_norm", "ffn_norm", "output_norm"}, "granite": {"attn_norm", "ffn_norm", "output_norm"},
+                 "gemma3": {"attn_norm", "attn_q_norm", "attn_k_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "output_norm"},
+                 "phi3": {"attn_norm", "ffn_norm", "output_norm", "rope_factors_long", "rope_factors_short"}}
         for case in CASES:
             for kind in ("Q8_0", "Q4_0", "F16"):
                 with self.subTest(case=case, kind=kind):

@@ -70,7 +70,7 @@ class BenchTest(ModelTest):
 
     def test_wrong_requests(self):
         self.error(2, "exactly one of --model and --shape", "bench")
-        for shape in ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "qwen3.5-0.8b"):
+        for shape in ("llama-3.2-1b", "qwen2.5-0.5b", "qwen3-0.6b", "qwen3.5-0.8b", "gemma-3-270m", "smollm3-3b", "granite-3.3-2b", "phi-4-mini"):
             self.error(2, shape, "bench", "--shape", "nothing")
         self.error(2, "METHOD:COUNT", "bench", "-m", self.model.base, "--methods", "penelope")
         self.error(2, "S:E", "bench", "-m", self.model.base, "--methods", "penelope:1", "--interval", "4")

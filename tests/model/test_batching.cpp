@@ -202,7 +202,7 @@ void check_method(const std::shared_ptr<const Engine> & engine, const std::strin
 } // namespace
 
 TEST_CASE("what runs beside changes no bit") {
-    for (const char * name : { "last", "middle", "qwen2", "qwen3", "qwen35" }) {
+    for (const char * name : { "last", "middle", "qwen2", "qwen3", "qwen35", "gemma3" }) {
         CAPTURE(name);
         const GoldenCase golden(name);
         const auto       engine = load(golden.backbone(), golden.sidecar());

@@ -161,6 +161,38 @@ TEST_CASE("checkpoints that cannot be converted say why") {
     CHECK(says(model.refusal(), expected));
 }
 
+TEST_CASE("what a GGUF file cannot say of an architecture is refused") {
+    const struct {
+        const char * name;
+        const char * field;
+        Json         value;
+        const char * expected;
+    } cases[] = {
+        { "smollm3", "no_rope_layers", { 1, 1, 0, 1, 1, 1 }, "'no_rope_layers' is not every fourth layer" },
+        { "smollm3", "use_sliding_window", true, "use_sliding_window is not supported" },
+        { "granite", "residual_multiplier", -1.0, "'residual_multiplier' is out of range" },
+        { "granite", "attention_bias", true, "attention_bias is not supported" },
+        { "gemma3", "query_pre_attn_scalar", 31, "'query_pre_attn_scalar' is 31" },
+        { "gemma3", "final_logit_softcapping", 30.0, "final_logit_softcapping is not supported" },
+        { "gemma3", "use_bidirectional_attention", true, "use_bidirectional_attention is not supported" },
+        { "gemma3", "hidden_activation", "silu", "hidden_activation \"silu\" is not supported | supported is gelu" },
+        { "gemma3", "layer_types", { "sliding_attention", "full_attention" }, "'layer_types' is not one layer" },
+        { "gemma3", "layer_types", Json::array({ "chunked_attention" }), "\"chunked_attention\" is not supported" },
+        { "phi3", "rope_parameters", { { "rope_type", "linear" }, { "factor", 2.0 } }, "'default' and 'longrope'" },
+        { "phi3",
+          "rope_parameters",
+          { { "rope_type", "longrope" }, { "short_factor", { 1.0 } }, { "long_factor", { 1.0 } } },
+          "'long_factor' is not a list of 8 numbers" },
+    };
+    for (const auto & one : cases) {
+        CAPTURE(one.name);
+        CAPTURE(one.field);
+        const GoldenCheckpoint model(one.name);
+        model.edit("config.json", [&](Json & json) { json[one.field] = one.value; });
+        CHECK_MESSAGE(says(model.refusal(), one.expected), model.refusal());
+    }
+}
+
 TEST_CASE("a disk that is full leaves nothing behind") {
     const GoldenCheckpoint model("last");
     rlimit                 old{};

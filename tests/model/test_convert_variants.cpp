@@ -1,6 +1,7 @@
 // The many ways a Hugging Face checkpoint is written down.
 #include <doctest/doctest.h>
 
+#include "arch/config.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "gguf/reader.h"
@@ -65,6 +66,50 @@ TEST_CASE("old rope fields say the same as new ones") {
     });
     model.convert();
     CHECK(model.same_as_golden());
+}
+
+TEST_CASE("older configurations of Gemma and Phi say the same as new ones") {
+    const GoldenCheckpoint gemma("gemma3");
+    gemma.edit("config.json", [](Json & json) {
+        json.erase("rope_parameters");
+        json.erase("layer_types");
+        json["rope_theta"]             = 1000000.0;
+        json["rope_local_base_freq"]   = 10000.0;
+        json["sliding_window_pattern"] = 6;
+    });
+    gemma.convert("F32");
+    CHECK(gemma.same_as_golden());
+    gemma.edit("config.json", [](Json & json) {
+        json["rope_scaling"] = { { "rope_type", "linear" }, { "factor", 8.0 } };
+    });
+    fs::remove(gemma.out());
+    const GgufReader longer = gemma.convert("F32");
+    CHECK(longer.get_str("gemma3.rope.scaling.type") == "linear");
+    CHECK(longer.get_f32("gemma3.rope.scaling.factor") == 8.0f);
+    CHECK(read_model_config(longer).rope_factor == 8.0f);
+
+    const GoldenCheckpoint phi("phi3");
+    phi.edit("config.json", [](Json & json) {
+        const Json rope = json["rope_parameters"];
+        json.erase("rope_parameters");
+        json["rope_theta"]            = rope["rope_theta"];
+        json["partial_rotary_factor"] = rope["partial_rotary_factor"];
+        json["rope_scaling"]          = { { "type", "su" },
+                                          { "long_factor", rope["long_factor"] },
+                                          { "short_factor", rope["short_factor"] } };
+    });
+    phi.convert("F32");
+    CHECK(phi.same_as_golden());
+}
+
+TEST_CASE("Mistral is converted for contexts no longer than its window") {
+    const GoldenCheckpoint model("middle");
+    model.edit("config.json", [](Json & json) { json["model_type"] = "mistral"; });
+    model.convert("F32");
+    CHECK(model.same_as_golden());
+    model.edit("config.json", [](Json & json) { json["sliding_window"] = 128; });
+    std::filesystem::remove(model.out());
+    CHECK(model.convert("F32").get_u32("llama.context_length") == 128);
 }
 
 TEST_CASE("head_dim may be left out") {
@@ -144,6 +189,12 @@ TEST_CASE("tokenizers in other spellings") {
             for (auto & merge : json["model"]["merges"]) {
                 merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
             }
+        });
+    }
+    SUBCASE("a pattern that removes what it does not match") {
+        model.edit("tokenizer.json", [](Json & json) {
+            json["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
+            json["pre_tokenizer"]["pretokenizers"][0]["invert"]   = true;
         });
     }
     SUBCASE("an added token only in tokenizer_config.json") {

@@ -218,18 +218,22 @@ TEST_CASE("backbone -> Hugging Face -> backbone is byte-exact") {
         for (const char * field :
              { "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
                "head_dim", "max_position_embeddings", "rms_norm_eps", "vocab_size", "tie_word_embeddings",
-               "bos_token_id", "eos_token_id", "hidden_act", "model_type", "architectures" }) {
+               "bos_token_id", "eos_token_id", "pad_token_id", "hidden_act", "model_type", "architectures" }) {
             const bool same = config.contains(field) ? config[field] == original[field]
                                                      : !original.contains(field) || original[field].is_null();
             CHECK_MESSAGE(same, field);
         }
         const Json & theta_owner = config.contains("rope_parameters") ? config["rope_parameters"] : config;
-        CHECK(theta_owner["rope_theta"] == original["rope_parameters"]["rope_theta"]);
-        CHECK(config.contains("rope_scaling") == (original["rope_parameters"]["rope_type"] == "llama3"));
+        const Json & rope        = original["rope_parameters"].contains("full_attention")
+                                       ? original["rope_parameters"]["full_attention"]
+                                       : original["rope_parameters"];
+        CHECK(theta_owner["rope_theta"] == rope["rope_theta"]);
+        CHECK(config.contains("rope_scaling") == (rope["rope_type"] != "default"));
         if (config.contains("rope_scaling")) {
-            for (const char * field :
-                 { "factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings" }) {
-                CHECK_MESSAGE(config["rope_scaling"][field] == original["rope_parameters"][field], field);
+            for (const char * field : { "rope_type", "factor", "low_freq_factor", "high_freq_factor", "short_factor",
+                                        "long_factor", "original_max_position_embeddings" }) {
+                const Json & owner = config["rope_scaling"].contains(field) ? config["rope_scaling"] : config;
+                CHECK_MESSAGE(owner.value(field, Json()) == rope.value(field, Json()), field);
             }
         }
         const Json tokenizer = read_json_file(dir.file("model/tokenizer.json")),

@@ -77,6 +77,23 @@ TEST_CASE("logits of the backbone, alone and with LoRA, at every position") {
     }
 }
 
+TEST_CASE("a context longer than the original one rotates with the long factors") {
+    const GoldenCase & g       = golden("phi3");
+    SessionOptions     options = f32_session();
+    options.n_ctx              = 512; // above 256
+    Session session(load(g, false), options);
+    Tokens  tokens;
+    for (int i = 0; i < 300; i++) {
+        tokens.push_back(i * 7 % session.engine().config().n_vocab);
+    }
+    int        applications = 0;
+    const auto logits       = prefill(session.context(), { { tokens, 0, 0 } }, applications);
+    CHECK(test::difference(logits[0], g.tensor("long_logits")) < kTolerance);
+    Session    short_session(load(g, false), f32_session());
+    const auto far = test::difference(all_logits(session, g.prompt_ids(0)), all_logits(short_session, g.prompt_ids(0)));
+    CHECK_FALSE(far < 0.01f);
+}
+
 TEST_CASE("every state of the trajectory, first logits, greedy answer and layer applications") {
     for (const std::string & name : kCases) {
         const GoldenCase & g = golden(name);
