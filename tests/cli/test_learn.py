@@ -51,6 +51,7 @@ class Learn(unittest.TestCase):
                 process.send_signal(signal.SIGINT)
                 break
         last = process.stdout.read().splitlines()[-1]
+        process.stdout.close()
         self.assertEqual(process.wait(), 130)
         self.assertEqual(json.loads(last)["status"], "error")
         self.assertIn("the same command goes on", json.loads(last)["hint"])
@@ -92,7 +93,7 @@ class Learn(unittest.TestCase):
         self.assertFalse([event for event in again if event["event"] in ("stage", "update", "scoring")])
         self.assertEqual(again[-1]["scores"], result["scores"])
         # Other data, another time, other stages.
-        for args, said in (((*command[:-4], "--time", "3s"), "--time was 2.0 s, now 3.0 s"), ((*command, "--no-control"), "--no-control was not given, now given")):
+        for args, said in (((*command[:-4], "--time", "3s"), "--time was 2.00 s, now 3.00 s"), ((*command, "--no-control"), "--no-control was not given, now given")):
             self.assertIn(said, self.learn(*args, code=2).stderr)
         self.write("sums.jsonl", sums(63))
         self.assertIn("the data has other contents", self.learn(*command, code=2).stderr)
