@@ -20,8 +20,8 @@ std::vector<int> prefill_leading_chunks(Context & context, const std::vector<Pro
     return n_done;
 }
 
-BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt> & prompts,
-                              const std::vector<int> & n_done, const LatentShape & shape, int bucket) {
+BatchLayout make_batch_layout(Context & context, const std::vector<Prompt> & prompts, const std::vector<int> & n_done,
+                              const LatentShape & shape, int bucket) {
     BatchLayout p;
     const int   n_inter = shape.n_interface();
     const auto  seen    = [&](int n) { return std::min(n, context.n_ctx()); }; // padding may reach beyond the context

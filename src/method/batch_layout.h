@@ -21,8 +21,8 @@ struct BatchLayout {
 // Prefills all but the last chunk of prompts longer than n_batch; returns how many tokens of each are done.
 std::vector<int> prefill_leading_chunks(Context & context, const std::vector<Prompt> & prompts, int & applications);
 
-BatchLayout make_batch_layout(const Context & context, const std::vector<Prompt> & prompts,
-                              const std::vector<int> & n_done, const LatentShape & shape, int bucket);
+BatchLayout make_batch_layout(Context & context, const std::vector<Prompt> & prompts, const std::vector<int> & n_done,
+                              const LatentShape & shape, int bucket);
 
 // The last readout rows among the rows of a call that has n_before rows in front of the interfaces.
 std::vector<int32_t> last_index(int n_before, int n_sequences, const LatentShape & shape);

@@ -103,12 +103,14 @@ int chunk_end(Context & context, const Prompt & prompt, int n_stable_prefix) {
     return split > prompt.n_cached ? split : end;
 }
 
-SeqRange prompt_range(const Context & context, const Prompt & prompt, int end) {
+SeqRange prompt_range(Context & context, const Prompt & prompt, int end) {
     const int n_batch = context.options().n_batch;
     SeqRange  part{ prompt.stream, prompt.n_cached, end - prompt.n_cached };
-    // A batch-invariant context always takes the tiled kernel: a prompt that goes on from these rows may be long.
+    // Recurrent layers go on from a checkpoint in the middle of a chunk. A batch-invariant context always takes the
+    // tiled kernel for them, so that its rows have the same bits in a longer prompt.
+    const bool is_always_tiled = context.options().batch_invariant && context.cache().is_recurrent();
     if (context.backend().is_cpu_only() &&
-        (context.options().batch_invariant || end - prompt.n_cached / n_batch * n_batch >= kAttentionTile)) {
+        (is_always_tiled || end - prompt.n_cached / n_batch * n_batch >= kAttentionTile)) {
         part.n_queries = kAttentionTile;
     }
     return part;

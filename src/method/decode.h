@@ -16,7 +16,7 @@ std::vector<std::vector<float>> prefill(Context & context, const std::vector<Pro
 int chunk_end(Context & context, const Prompt & prompt, int n_stable_prefix = 0);
 
 // Rows [n_cached, end) of the prompt, which are in one chunk.
-SeqRange prompt_range(const Context & context, const Prompt & prompt, int end);
+SeqRange prompt_range(Context & context, const Prompt & prompt, int end);
 
 // Prefills the next chunk without logits; returns how many tokens of the prompt are in the cache afterwards.
 int prefill_chunk(Context & context, const Prompt & prompt, int & applications);

@@ -120,7 +120,9 @@ class ReasoningTest(unittest.TestCase):
         talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "cd", "reasoning_content": "ab"}, {"role": "user", "content": "ho"}]
         usage = server.good("/v1/chat/completions", {"messages": talk})["usage"]
         self.assertEqual(usage["prompt_tokens"], n_tokens(turns(("user", "hi"), ("assistant", "cd"), ("user", "ho"))))
-        self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"], n_tokens("<|im_start|>user\nhi<|im_end|>\n"))
+        # Prompts are cut at multiples of four rows, where it changes no bit.
+        n_stable = n_tokens("<|im_start|>user\nhi<|im_end|>\n")
+        self.assertEqual(usage["prompt_tokens_details"]["cached_tokens"], n_stable - n_stable % 4)
 
         for off in ({"chat_template_kwargs": {"enable_thinking": False}}, {"reasoning_effort": "none"}):
             answer = server.chat("hi", **off)
