@@ -140,6 +140,7 @@ struct Session::Impl {
         options.n_threads = context.options().n_threads;
         context.backend().set_abort([](void * request) { return static_cast<CancelRequest *>(request)->seen(); },
                                     &cancel);
+        engine->method("").steps(context); // its tables go to the device now, not before the first answer
     }
 
     std::shared_ptr<const Engine> engine;
