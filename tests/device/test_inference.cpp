@@ -124,7 +124,7 @@ void check_thoughts(const std::string & method, const std::string & sidecar, con
 } // namespace
 
 TEST_CASE("states, greedy answers and layer applications of all golden cases") {
-    for (const std::string & name : kTrajectoryCases) {
+    for (const std::string & name : device_cases()) {
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());
         Session            session(engine, session_options(GGML_TYPE_F32));
@@ -161,7 +161,7 @@ TEST_CASE("states, greedy answers and layer applications of all golden cases") {
 }
 
 TEST_CASE("the answer's logits follow the reference token by token") {
-    for (const std::string & name : kTrajectoryCases) {
+    for (const std::string & name : device_cases()) {
         CAPTURE(name);
         const GoldenCase & g      = golden(name);
         const auto         engine = load(device_name(), g.backbone(), g.sidecar());

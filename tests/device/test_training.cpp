@@ -46,7 +46,7 @@ std::vector<double> run(const TrainModelOptions & choice, const Backend & backen
 } // namespace
 
 TEST_CASE("loss and every gradient through the latent trajectory") {
-    for (const std::string & name : kTrajectoryCases) {
+    for (const std::string & name : device_cases()) {
         const GoldenCase & g = golden(name);
         TrainedModel       model(train_options_of(g, "penelope"), device());
         BatchGraphCache    graphs(model.objective(), model.backbone(), device(), &model.optimizer());
@@ -92,7 +92,7 @@ TEST_CASE("the three losses and every gradient of CODI") {
 }
 
 TEST_CASE("four updates of AdamW with clipping and schedule") {
-    for (const std::string & name : kTrajectoryCases) {
+    for (const std::string & name : device_cases()) {
         CAPTURE(name);
         if (!compares_gradients(name)) {
             continue;

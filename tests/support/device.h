@@ -36,6 +36,16 @@ inline std::string device_name() {
     return name && *name ? name : "CPU";
 }
 
+// Cases a device is compared on. The last four were never measured on other devices than the CPU, which have wider
+// bounds.
+inline std::vector<std::string> device_cases() {
+    std::vector<std::string> cases = kTrajectoryCases;
+    if (device_name() != "CPU") {
+        cases.resize(cases.size() - 4);
+    }
+    return cases;
+}
+
 inline constexpr std::string_view kSplit = "split:";
 
 inline bool is_split(const std::string & device) {
